@@ -1,0 +1,91 @@
+/* scenario.h - everything that one run depends on, as one flat struct, and the option table that fills it.
+ *
+ * A spec (experiments/) resolves to scenarios, one a point of the sweep. The simulator and the real-time driver take the
+ * same struct. Same scenario, seed and replication: same bytes out of the simulator.
+ */
+#ifndef LS_SCENARIO_H
+#define LS_SCENARIO_H
+
+#include "policies/policy.h"
+#include "sim/option.h"
+#include "sim/store_config.h"
+
+typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE } ls_world_kind;
+
+typedef enum ls_arrival_law {
+    LS_ARRIVAL_POISSON = 0, /* each producer makes batches at exponential intervals */
+    LS_ARRIVAL_REGULAR,     /* at fixed intervals with a random phase */
+    LS_ARRIVAL_CLOSED,      /* the next batch is ready when the previous one is published: tight retriers */
+    LS_ARRIVAL_ONCE,        /* one batch each, all at time 0; the run ends when all are published */
+    LS_ARRIVAL_OPEN         /* attempts arrive as one Poisson stream of rate_per_s, each tries once and is gone */
+} ls_arrival_law;
+
+typedef enum ls_layout { LS_LAYOUT_FULL = 0, LS_LAYOUT_FULL_TAIL } ls_layout;
+typedef enum ls_discovery { LS_DISCOVERY_LIST = 0, LS_DISCOVERY_PROBE, LS_DISCOVERY_GALLOP } ls_discovery;
+
+typedef struct ls_scenario {
+    uint32_t world; /* ls_world_kind */
+    double duration_s;  /* measured time, after the warm-up */
+    double warm_up_s;   /* simulated, not measured; negative: found by MSER-5 from the time series */
+    double series_step_s; /* spacing of the time series kept for warm-up detection; 0: duration / 200 */
+    struct {
+        uint64_t count;
+        bool established; /* producers start with rows in the table; otherwise each joins by a commit of its own */
+        double start_spread_s; /* producers start at uniform times in [0, this] */
+    } producers;
+    struct {
+        uint32_t law;        /* ls_arrival_law */
+        double rate_per_s;   /* a producer (open: of all together) */
+        uint64_t bytes;      /* of a batch: its mean */
+        double bytes_sigma;  /* lognormal sigma of a batch's size; 0: all equal */
+        uint64_t data_parallel;
+        uint64_t context_parallel;
+    } batches;
+    struct {
+        uint64_t concurrency;     /* uploads in flight a producer */
+        uint64_t backlog_batches; /* made but not published; production pauses at this number */
+        bool synchronous;         /* production pauses while a commit attempt is under way */
+        bool instantaneous;       /* uploads take no time and no request (theory) */
+    } upload;
+    struct {
+        uint64_t initial_entries;
+        uint32_t layout;    /* ls_layout */
+        uint32_t discovery; /* ls_discovery */
+    } manifest;
+    struct { /* world "queue": one station, Poisson arrivals */
+        double arrival_rate_per_s;
+        uint64_t servers;
+        ls_law service;
+        uint64_t customers; /* measured */
+    } queue;
+    ls_store_config store;
+    char store_preset[LS_OPTION_TEXT_BYTES];
+    ls_policy_instance policy; /* filled from the spec's "policy" object, not from the option table */
+    char policy_name[LS_OPTION_TEXT_BYTES]; /* as the spec named it (policy or preset) */
+} ls_scenario;
+
+const ls_option *ls_scenario_options(uint32_t *count);
+
+/* One measured value of a run. */
+typedef struct ls_metric {
+    const char *name;    /* published_per_s, conflict_share, ... */
+    const char *unit;
+    const char *meaning; /* one sentence, no full stop */
+} ls_metric;
+
+#define LS_METRICS_MAX 64u
+
+/* What a run measured: values[i] belongs to ls_metrics(...)[i]; NaN where it does not apply. */
+typedef struct ls_run_result {
+    double values[LS_METRICS_MAX];
+    uint64_t events;         /* engine events, or loop iterations */
+    double wall_s;           /* not part of any content hash */
+} ls_run_result;
+
+const ls_metric *ls_metrics(uint32_t *count);
+
+/* Runs one replication in virtual time. */
+ls_result ls_simulate(const ls_scenario *scenario, uint64_t seed, uint64_t replication, ls_run_result *result,
+                      ls_error *error);
+
+#endif

@@ -93,7 +93,8 @@ typedef enum ls_attempt_outcome {
     LS_ATTEMPT_WON = 1,
     LS_ATTEMPT_LOST,      /* someone else holds the version */
     LS_ATTEMPT_THROTTLED, /* refused for load; no conflict */
-    LS_ATTEMPT_ABORTED    /* the read failed, or the put certainly had no effect */
+    LS_ATTEMPT_ABORTED,   /* the read failed, or the put had no effect as far as can be read now */
+    LS_ATTEMPT_PROVED     /* a later read proved that an attempt reported as lost or aborted had won */
 } ls_attempt_outcome;
 
 typedef struct ls_attempt_report {

@@ -52,6 +52,8 @@ typedef struct ls_producer {
     uint64_t pending_bytes;
     uint64_t candidate;          /* discovery: a version that exists (or 0) */
     uint64_t missing;            /* discovery: a version found missing, 0 if none yet */
+    uint64_t probed;             /* discovery: the version that the question in flight is about */
+    uint64_t stride;             /* discovery by gallop: the next step */
     uint64_t attempts;
     uint64_t attempt_number;     /* of the last put: the low half of its commit id */
     uint64_t doubtful_version;   /* a put of this version may still land; 0: none */
@@ -79,7 +81,7 @@ typedef struct ls_producer {
     uint32_t gave_up;
     uint8_t phase;               /* ls_producer_phase */
     uint8_t end;                 /* ls_producer_end */
-    bool joined, stopping, settling, cold_search, attempt_closes, read_whole;
+    bool joined, stopping, settling;
     ls_random random;            /* the policy's stream */
     _Alignas(8) unsigned char policy_state[LS_POLICY_STATE_BYTES];
 } ls_producer;
@@ -104,6 +106,9 @@ bool ls_producer_is_committing(const ls_producer *producer);
 
 /* When a batch named by an LS_ACTION_PUBLISHED (by its sequence) became ready. Valid only until the next step. */
 int64_t ls_producer_ready_ns(const ls_producer *producer, uint64_t sequence);
+
+/* The source offsets [*begin, *end) of a batch that is still in the machine; false when it is not. */
+bool ls_producer_source_range(const ls_producer *producer, uint64_t sequence, uint64_t *begin, uint64_t *end);
 
 /* An independent copy; LS_ERROR_MEMORY leaves *copy zeroed. */
 ls_result ls_producer_copy(const ls_producer *producer, ls_producer *copy);

@@ -28,6 +28,7 @@ typedef struct ls_protocol {
     int64_t upload_retry_base_ns; /* a failed upload is tried again after about this, doubling up to the cap */
     int64_t upload_retry_cap_ns;
     ls_decider decider; /* the commit policy */
+    ls_oracle *oracle;  /* simulator only, else NULL */
 } ls_protocol;
 
 /* Sensible values: full, list, 1000 keys, backlog 64, 4 uploads, retries from 100 ms to 20 s; no decider. */

@@ -53,6 +53,7 @@ typedef struct ls_store_reply {
     uint32_t tag;
     const ls_manifest *manifest; /* get of a manifest: one reference that passes to the machine; NULL when the suffix was short */
     uint64_t object_bytes;       /* get, head: size of the whole object */
+    uint64_t moved_bytes;        /* get: bytes of the object that this answer carried */
     uint64_t needed_bytes;       /* get of a suffix that was too short: the length that suffices */
     uint64_t list_count;         /* list: keys in this answer */
     ls_key list_last;            /* list: the greatest key of this answer (list_count > 0) */

@@ -35,8 +35,6 @@ enum { BATCH_WAITING = 0, BATCH_UPLOADING, BATCH_UPLOADED, BATCH_REPEAT };
 #define TAG_MASK UINT32_C(0x7fffffff)
 #define RING_START 4u
 #define ENTRIES_ON_STACK 64u
-#define TAIL_ENTRIES_SLACK 16u /* a tail read asks for a few entries more than it expects: a second read costs a round trip */
-#define TAIL_ENTRIES_PER_VERSION 4u
 
 ls_protocol ls_protocol_default(void)
 {
@@ -208,70 +206,19 @@ static void ask_policy(ls_producer *p, ls_moment moment, int64_t now_ns, ls_acti
     if (has_work(p) && p->planned_ns <= now_ns) begin_attempt(p, now_ns, actions);
 }
 
-/* --- finding the newest version ------------------------------------------------------------------------------------ */
-
-static void ask_head(ls_producer *p, uint64_t version, ls_actions *actions)
-{
-    p->probed = version;
-    emit_request(actions, LS_HEAD, next_tag(p))->key = ls_key_manifest(version);
-}
-
-static void ask_list(ls_producer *p, uint32_t limit, ls_actions *actions)
-{
-    p->probed = 0;
-    ls_store_request *request = emit_request(actions, LS_LIST, next_tag(p));
-    request->key = ls_key_manifest(p->candidate);
-    request->list_limit = limit;
-}
-
-/* Who has seen no version at all lists one name, the oldest that is left, and gallops from there: pages of a thousand names
- * would cost as many requests as the lake has thousands of versions. */
-static bool search_is_cold(const ls_producer *p)
-{
-    return ls_manifest_version(p->known) == 0;
-}
+/* --- finding and reading the newest version (discovery.h) ---------------------------------------------------------- */
 
 static void ask_next(ls_producer *p, ls_actions *actions)
 {
-    ls_discovery discovery = search_is_cold(p) ? LS_DISCOVERY_GALLOP : p->protocol->discovery;
-    if (search_is_cold(p) && p->candidate == 0) {
-        ask_list(p, 1, actions);
-    } else if (discovery == LS_DISCOVERY_LIST) {
-        ask_list(p, p->protocol->list_limit, actions);
-    } else if (discovery == LS_DISCOVERY_PROBE) {
-        ask_head(p, p->candidate + 1, actions);
-    } else if (p->missing == 0) {
-        ask_head(p, p->candidate + p->stride, actions);
-    } else {
-        ask_head(p, p->candidate + (p->missing - p->candidate) / 2, actions);
-    }
+    uint32_t tag = next_tag(p);
+    ls_search_ask(&p->search, p->protocol, emit_request(actions, LS_LIST, tag));
 }
 
 static void start_search(ls_producer *p, ls_actions *actions)
 {
     p->phase = LS_PRODUCER_FINDING;
-    p->candidate = ls_manifest_version(p->known);
-    p->missing = 0;
-    p->stride = 1;
+    ls_search_start(&p->search, ls_manifest_version(p->known));
     ask_next(p, actions);
-}
-
-/* Takes one answer into account; true when the search is over and p->candidate is the newest version. */
-static bool search_is_over(ls_producer *p, const ls_store_reply *reply, bool was_list)
-{
-    if (was_list) {
-        bool cold = search_is_cold(p);
-        if (reply->list_count == 0) return true;
-        p->candidate = reply->list_last.number;
-        return !cold && !reply->list_truncated;
-    }
-    if (reply->status == LS_REPLY_OK) {
-        p->candidate = p->probed;
-        p->stride *= 2;
-    } else {
-        p->missing = p->probed;
-    }
-    return p->missing == p->candidate + 1;
 }
 
 static void begin_attempt(ls_producer *p, int64_t now_ns, ls_actions *actions)
@@ -292,15 +239,8 @@ static void settle(ls_producer *p, ls_actions *actions)
 static void read_newest(ls_producer *p, ls_actions *actions)
 {
     p->phase = LS_PRODUCER_READING;
-    ls_store_request *request = emit_request(actions, LS_GET, next_tag(p));
-    request->key = ls_key_manifest(p->candidate);
-    if (p->protocol->layout != LS_LAYOUT_FULL_TAIL || search_is_cold(p)) return;
-    uint64_t versions = p->candidate - ls_manifest_version(p->known);
-    request->range = LS_RANGE_SUFFIX;
-    request->known = p->known;
-    request->range_bytes = LS_MANIFEST_FOOTER_BYTES +
-                           LS_MANIFEST_ROW_BYTES * ((uint64_t)ls_manifest_row_count(p->known) + versions) +
-                           LS_MANIFEST_ENTRY_BYTES * (TAIL_ENTRIES_PER_VERSION * versions + TAIL_ENTRIES_SLACK);
+    uint32_t tag = next_tag(p);
+    ls_read_version(p->protocol, p->known, p->search.candidate, emit_request(actions, LS_GET, tag));
 }
 
 /* Records that `manifest` (its reference is taken) is the newest version now known. */
@@ -497,19 +437,17 @@ static void read_failed(ls_producer *p, const ls_store_reply *reply, int64_t now
 
 static ls_result search_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
-    bool was_list = p->probed == 0;
-    bool answered = reply->status == LS_REPLY_OK || (!was_list && reply->status == LS_REPLY_NOT_FOUND);
-    if (!answered) {
-        read_failed(p, reply, now_ns, actions);
-    } else if (!search_is_over(p, reply, was_list)) {
-        ask_next(p, actions);
-    } else if (p->candidate != ls_manifest_version(p->known)) {
-        read_newest(p, actions);
-    } else {
-        see(p, p->known, now_ns);
-        return newest_is_known(p, now_ns, actions);
+    switch (ls_search_answer(&p->search, reply)) {
+    case LS_SEARCH_FAILED: read_failed(p, reply, now_ns, actions); return LS_OK;
+    case LS_SEARCH_ON: ask_next(p, actions); return LS_OK;
+    case LS_SEARCH_OVER: break;
     }
-    return LS_OK;
+    if (p->search.candidate != ls_manifest_version(p->known)) {
+        read_newest(p, actions);
+        return LS_OK;
+    }
+    see(p, p->known, now_ns);
+    return newest_is_known(p, now_ns, actions);
 }
 
 static ls_result newest_was_read(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
@@ -520,7 +458,7 @@ static ls_result newest_was_read(ls_producer *p, const ls_store_reply *reply, in
     }
     if (reply->manifest == NULL) { /* the tail was too short: ask for as much as the store said it takes */
         ls_store_request *request = emit_request(actions, LS_GET, next_tag(p));
-        request->key = ls_key_manifest(p->candidate);
+        request->key = ls_key_manifest(p->search.candidate);
         request->range = LS_RANGE_SUFFIX;
         request->range_bytes = reply->needed_bytes;
         request->known = p->known;

@@ -6,7 +6,7 @@
  *
  * Versions above a known one are dense, because each is created on top of the one before and deletion eats from the oldest
  * side only; so a missing version proves that none above it exists. Who knows nothing asks for one name, the oldest
- * that is left, and gallops from there: pages of a thousand names would cost a request for every thousand versions.
+ * that is left at or above the floor, and gallops from there: pages of a thousand names would cost a request for every thousand versions.
  */
 #include "manifest/discovery.h"
 
@@ -14,16 +14,17 @@
 #define TAIL_ENTRIES_SLACK 16u
 #define TAIL_ENTRIES_PER_VERSION 4u
 
-void ls_search_start(ls_search *search, uint64_t known_version)
+void ls_search_start(ls_search *search, const ls_protocol *protocol, uint64_t known_version)
 {
-    *search = (ls_search){.known = known_version, .candidate = known_version, .stride = 1};
+    *search = (ls_search){.known = known_version, .candidate = known_version, .stride = 1,
+                          .asks_floor = protocol->floor_check && known_version == 0};
 }
 
 static void ask_list(ls_search *search, uint32_t limit, ls_store_request *request)
 {
     search->probed = 0;
     request->operation = LS_LIST;
-    request->key = ls_key_manifest(search->candidate);
+    request->key = ls_key_manifest(search->candidate == 0 && search->floor > 0 ? search->floor - 1 : search->candidate);
     request->list_limit = limit;
 }
 
@@ -37,7 +38,12 @@ static void ask_head(ls_search *search, uint64_t version, ls_store_request *requ
 void ls_search_ask(ls_search *search, const ls_protocol *protocol, ls_store_request *request)
 {
     bool cold = search->known == 0;
-    if (cold && search->candidate == 0) {
+    if (search->asks_floor) {
+        search->probed = 0;
+        request->operation = LS_LIST;
+        request->key = ls_key_floor(search->floor);
+        request->list_limit = protocol->list_limit;
+    } else if (cold && search->candidate == 0) {
         ask_list(search, 1, request);
     } else if (!cold && protocol->discovery == LS_DISCOVERY_LIST) {
         ask_list(search, protocol->list_limit, request);
@@ -54,6 +60,11 @@ ls_search_state ls_search_answer(ls_search *search, const ls_store_reply *reply)
 {
     bool was_list = search->probed == 0;
     if (reply->status != LS_REPLY_OK && (was_list || reply->status != LS_REPLY_NOT_FOUND)) return LS_SEARCH_FAILED;
+    if (search->asks_floor) {
+        if (reply->list_count > 0) search->floor = reply->list_last.number;
+        search->asks_floor = reply->list_truncated;
+        return LS_SEARCH_ON;
+    }
     if (was_list) {
         if (reply->list_count == 0) return LS_SEARCH_OVER;
         search->candidate = reply->list_last.number;
@@ -66,6 +77,13 @@ ls_search_state ls_search_answer(ls_search *search, const ls_store_reply *reply)
         search->missing = search->probed;
     }
     return search->missing == search->candidate + 1 ? LS_SEARCH_OVER : LS_SEARCH_ON;
+}
+
+void ls_confirm_version(uint64_t version, ls_store_request *request)
+{
+    request->operation = LS_LIST;
+    request->key = ls_key_floor(version);
+    request->list_limit = 1;
 }
 
 void ls_read_version(const ls_protocol *protocol, const ls_manifest *known, uint64_t version, ls_store_request *request)

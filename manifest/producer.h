@@ -22,6 +22,7 @@ typedef enum ls_producer_phase {
     LS_PRODUCER_FINDING,  /* looking for the newest version */
     LS_PRODUCER_READING,  /* reading it */
     LS_PRODUCER_PUTTING,  /* the conditional put is out */
+    LS_PRODUCER_CONFIRMING, /* lists floors above the version just put or read */
     LS_PRODUCER_STOPPED   /* finished, fenced or failed */
 } ls_producer_phase;
 
@@ -79,6 +80,7 @@ typedef struct ls_producer {
     uint8_t phase;               /* ls_producer_phase */
     uint8_t end;                 /* ls_producer_end */
     bool joined, stopping, settling;
+    bool confirms_put;           /* confirming: our own put (else a version that was read) */
     ls_random random;            /* the policy's stream */
     _Alignas(8) unsigned char policy_state[LS_POLICY_STATE_BYTES];
 } ls_producer;

@@ -9,8 +9,9 @@
 /* Place (from the run's first) of the least number >= wanted. New names come at the end: looked at first. */
 static uint64_t run_lower_bound(const ls_object_run *run, uint64_t wanted)
 {
+    if (run->count == 0) return 0;
     const ls_object *items = run->items + run->first;
-    if (run->count == 0 || items[run->count - 1].number < wanted) return run->count;
+    if (items[run->count - 1].number < wanted) return run->count;
     uint64_t low = 0, high = run->count - 1;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;

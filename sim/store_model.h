@@ -18,9 +18,9 @@
  *
  * Put-if-absent under a conditional law: whether it wins is known only at the effect, so one request draws one set of
  * uniforms; the won law at these uniforms gives W, the lost law at the same uniforms gives L. With t0 the end of the
- * upload, the effect comes at t0 + share * W; the reply of a winner at t0 + W, of a loser at max(effect, t0 + L); to both is
- * added contention_s_per_doubling * log2(n), n = conditional puts of that object kind between arrival and reply at the
- * moment of the effect, itself included.
+ * upload and of put_s_per_mib's share, the effect comes at t0 + share * W; the reply of a winner at t0 + W, of a loser at
+ * max(effect, t0 + L); to both is added contention_s_per_doubling * log2(n), n = conditional puts of that object kind
+ * between arrival and reply at the moment of the effect, itself included.
  *
  * Random streams: (LS_RANDOM_READ_LATENCY, client) for get, head and list, (LS_RANDOM_PUT_LATENCY, client) for put and delete,
  * (LS_RANDOM_DATA_LATENCY, client) for whatever touches a data object; the n-th request of a client and purpose always
@@ -89,9 +89,10 @@ ls_result ls_store_model_create(const ls_store_config *config, uint64_t seed, ui
 void ls_store_model_destroy(ls_store_model *model);
 
 /* A request of a client arrives. Clients are numbered from 0 without large gaps (a few bytes are kept for each). context
- * comes back with the reply. request is copied; of `known` only its end step is taken, here. The reference in
- * request->manifest passes to the model, on an error too. Errors: LS_ERROR_MEMORY or the scheduler's own; the request is
- * then not in flight. A senseless request (unknown operation, range of no bytes) is answered with LS_REPLY_INVALID. */
+ * comes back with the reply. request is copied; of `known` only its end step is taken, here. A put's reference in
+ * request->manifest passes to the model, on an error too. A senseless request (unknown operation, range of no bytes, list
+ * of no keys, put of a manifest without one) is answered with LS_REPLY_INVALID. An error (LS_ERROR_MEMORY or the
+ * scheduler's) leaves the model fit only to be destroyed. */
 ls_result ls_store_model_submit(ls_store_model *model, int64_t now_ns, uint32_t client, uint64_t context,
                                 const ls_store_request *request);
 

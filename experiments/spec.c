@@ -23,7 +23,7 @@ typedef struct axis {
     char **keys;
     uint32_t key_count;
     alternative *alternatives;
-    uint32_t count = 0;
+    uint32_t count;
 } axis;
 
 typedef struct builder {

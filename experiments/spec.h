@@ -29,7 +29,7 @@
 #include "sim/scenario.h"
 
 #define LS_SPEC_POINTS_MAX 20000u
-#define LS_SPEC_REPLICATIONS_MAX 100000u
+#define LS_SPEC_REPLICATIONS_MAX 10000u
 
 /* The names a spec may use. Pointers are borrowed. */
 typedef struct ls_vocabulary {

@@ -115,7 +115,7 @@ __attribute__((noreturn)) static void work(const ls_pool *pool, int own_socket, 
     sigset_t nothing;
     sigemptyset(&nothing);
     signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_DFL);
+    signal(SIGTERM, SIG_IGN); /* a signal to the whole group is the parent's to answer: it ends its workers itself */
     sigprocmask(SIG_SETMASK, &nothing, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0); /* it died before the line above */

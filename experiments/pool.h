@@ -2,7 +2,7 @@
  *
  * Processes, not threads: a run that crashes takes nothing else with it, and no library need be thread-safe. Each worker is a
  * fork that knows all scenarios already, reads a job from its socket, runs it and writes the result back, a fixed-size struct in
- * one message. The parent alone touches the database and the terminal. Workers ignore Ctrl-C (the parent decides) and
+ * one message. The parent alone touches the database and the terminal. Workers ignore SIGINT and SIGTERM (the parent decides) and
  * die with the parent.
  */
 #ifndef LS_POOL_H

@@ -6,6 +6,7 @@
  */
 #include "experiments/spec.h"
 
+#include "experiments/folder.h"
 #include "experiments/layer.h"
 #include "experiments/text.h"
 
@@ -598,25 +599,13 @@ static ls_result build_points(builder *b)
     return result == LS_OK ? refuse_twins(b) : result;
 }
 
-/* "experiments/fig3.json" gives "fig3". */
-static char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *start = slash != NULL ? slash + 1 : path;
-    const char *dot = strrchr(start, '.');
-    size_t length = dot != NULL && dot != start ? (size_t)(dot - start) : strlen(start);
-    ls_text text = {0};
-    ls_text_bytes(&text, length > 0 ? start : "spec", length > 0 ? length : 4);
-    return ls_text_take(&text);
-}
-
 static ls_result build(const ls_json *json, const char *path, const ls_vocabulary *vocabulary, bool quick, ls_spec **spec,
                        ls_error *error)
 {
     builder b = {.reading = {json, vocabulary, error}};
     b.spec = ls_allocate_array(1, sizeof *b.spec);
     if (b.spec == NULL) return out_of_memory(&b);
-    b.spec->name = name_of(path);
+    b.spec->name = ls_file_stem(path);
     b.spec->path = ls_duplicate(path);
     b.spec->text = ls_duplicate(json->text);
     b.spec->quick = quick;

@@ -13,7 +13,9 @@
  * So an attempt whose reply was lost needs no memory of its own: the read that opens the next attempt settles it.
  *
  * Status codes are hints:
- *   OK            the version is ours. (Nothing deletes versions here; with a reclaimer PROTOCOL.md adds the floor check.)
+ *   OK            the version is ours; in a lake that reclaims, only if then no floor lies above it (discovery.h): a name that had
+ *                 been deleted meanwhile can be won again, and means nothing. The same check precedes every consequence that is
+ *                 drawn from a version we read.
  *   EXISTS        presumed lost. It may be our own object when a transport re-sent the request: the next attempt begins
  *                 with a read and would find our row advanced. If an earlier put of this very name is in doubt, we read at once.
  *   CONFLICT, UNKNOWN, 5xx, time-out   in doubt: read now. Our commit in the row: won. The version taken by another: lost. The
@@ -35,8 +37,6 @@ enum { BATCH_WAITING = 0, BATCH_UPLOADING, BATCH_UPLOADED, BATCH_REPEAT };
 #define TAG_MASK UINT32_C(0x7fffffff)
 #define RING_START 4u
 #define ENTRIES_ON_STACK 64u
-#define TAIL_ENTRIES_SLACK 16u /* a tail read asks for a few entries more than it expects: a second read costs a round trip */
-#define TAIL_ENTRIES_PER_VERSION 4u
 
 ls_protocol ls_protocol_default(void)
 {
@@ -208,70 +208,19 @@ static void ask_policy(ls_producer *p, ls_moment moment, int64_t now_ns, ls_acti
     if (has_work(p) && p->planned_ns <= now_ns) begin_attempt(p, now_ns, actions);
 }
 
-/* --- finding the newest version ------------------------------------------------------------------------------------ */
-
-static void ask_head(ls_producer *p, uint64_t version, ls_actions *actions)
-{
-    p->probed = version;
-    emit_request(actions, LS_HEAD, next_tag(p))->key = ls_key_manifest(version);
-}
-
-static void ask_list(ls_producer *p, uint32_t limit, ls_actions *actions)
-{
-    p->probed = 0;
-    ls_store_request *request = emit_request(actions, LS_LIST, next_tag(p));
-    request->key = ls_key_manifest(p->candidate);
-    request->list_limit = limit;
-}
-
-/* Who has seen no version at all lists one name, the oldest that is left, and gallops from there: pages of a thousand names
- * would cost as many requests as the lake has thousands of versions. */
-static bool search_is_cold(const ls_producer *p)
-{
-    return ls_manifest_version(p->known) == 0;
-}
+/* --- finding and reading the newest version (discovery.h) ---------------------------------------------------------- */
 
 static void ask_next(ls_producer *p, ls_actions *actions)
 {
-    ls_discovery discovery = search_is_cold(p) ? LS_DISCOVERY_GALLOP : p->protocol->discovery;
-    if (search_is_cold(p) && p->candidate == 0) {
-        ask_list(p, 1, actions);
-    } else if (discovery == LS_DISCOVERY_LIST) {
-        ask_list(p, p->protocol->list_limit, actions);
-    } else if (discovery == LS_DISCOVERY_PROBE) {
-        ask_head(p, p->candidate + 1, actions);
-    } else if (p->missing == 0) {
-        ask_head(p, p->candidate + p->stride, actions);
-    } else {
-        ask_head(p, p->candidate + (p->missing - p->candidate) / 2, actions);
-    }
+    uint32_t tag = next_tag(p);
+    ls_search_ask(&p->search, p->protocol, emit_request(actions, LS_LIST, tag));
 }
 
 static void start_search(ls_producer *p, ls_actions *actions)
 {
     p->phase = LS_PRODUCER_FINDING;
-    p->candidate = ls_manifest_version(p->known);
-    p->missing = 0;
-    p->stride = 1;
+    ls_search_start(&p->search, p->protocol, ls_manifest_version(p->known));
     ask_next(p, actions);
-}
-
-/* Takes one answer into account; true when the search is over and p->candidate is the newest version. */
-static bool search_is_over(ls_producer *p, const ls_store_reply *reply, bool was_list)
-{
-    if (was_list) {
-        bool cold = search_is_cold(p);
-        if (reply->list_count == 0) return true;
-        p->candidate = reply->list_last.number;
-        return !cold && !reply->list_truncated;
-    }
-    if (reply->status == LS_REPLY_OK) {
-        p->candidate = p->probed;
-        p->stride *= 2;
-    } else {
-        p->missing = p->probed;
-    }
-    return p->missing == p->candidate + 1;
 }
 
 static void begin_attempt(ls_producer *p, int64_t now_ns, ls_actions *actions)
@@ -292,15 +241,8 @@ static void settle(ls_producer *p, ls_actions *actions)
 static void read_newest(ls_producer *p, ls_actions *actions)
 {
     p->phase = LS_PRODUCER_READING;
-    ls_store_request *request = emit_request(actions, LS_GET, next_tag(p));
-    request->key = ls_key_manifest(p->candidate);
-    if (p->protocol->layout != LS_LAYOUT_FULL_TAIL || search_is_cold(p)) return;
-    uint64_t versions = p->candidate - ls_manifest_version(p->known);
-    request->range = LS_RANGE_SUFFIX;
-    request->known = p->known;
-    request->range_bytes = LS_MANIFEST_FOOTER_BYTES +
-                           LS_MANIFEST_ROW_BYTES * ((uint64_t)ls_manifest_row_count(p->known) + versions) +
-                           LS_MANIFEST_ENTRY_BYTES * (TAIL_ENTRIES_PER_VERSION * versions + TAIL_ENTRIES_SLACK);
+    uint32_t tag = next_tag(p);
+    ls_read_version(p->protocol, p->known, p->search.candidate, emit_request(actions, LS_GET, tag));
 }
 
 /* Records that `manifest` (its reference is taken) is the newest version now known. */
@@ -373,12 +315,24 @@ static void publish(ls_producer *p, const ls_row *row, ls_actions *actions)
     p->pending_bytes -= bytes;
 }
 
+/* Does the newest version we read say anything about us that we did not know? */
+static bool row_has_news(const ls_producer *p)
+{
+    uint32_t slot = p->joined ? p->slot : ls_manifest_find_slot(p->known, p->producer);
+    const ls_row *row = ls_manifest_row(p->known, slot);
+    if (row == NULL) return false;
+    bool own = row->last_commit.incarnation == p->incarnation;
+    if (!p->joined) return own;
+    return !own || row->epoch != p->epoch || row->closed || row->next_source_offset > p->source_begin ||
+           (p->settling && row->last_commit.attempt == p->attempt_number);
+}
+
 typedef enum absorbed { ABSORBED_NOTHING, ABSORBED_OWN_COMMIT, ABSORBED_END } absorbed;
 
 /* Reads our row in the newest manifest known and draws the consequences. ABSORBED_OWN_COMMIT: our last put has landed. */
 static absorbed absorb_row(ls_producer *p, ls_actions *actions)
 {
-    if (p->slot == LS_NO_SLOT) p->slot = ls_manifest_find_slot(p->known, p->producer);
+    if (!p->joined) p->slot = ls_manifest_find_slot(p->known, p->producer);
     const ls_row *row = ls_manifest_row(p->known, p->slot);
     if (row == NULL) return ABSORBED_NOTHING;
     bool own = row->last_commit.incarnation == p->incarnation;
@@ -464,7 +418,24 @@ static void settled(ls_producer *p, absorbed found, int64_t now_ns, ls_actions *
     }
 }
 
+static void confirm(ls_producer *p, bool own_put, ls_actions *actions)
+{
+    p->phase = LS_PRODUCER_CONFIRMING;
+    p->confirms_put = own_put;
+    uint32_t tag = next_tag(p);
+    ls_confirm_version(ls_manifest_version(own_put ? p->attempt : p->known), emit_request(actions, LS_LIST, tag));
+}
+
+static ls_result draw_consequences(ls_producer *p, int64_t now_ns, ls_actions *actions);
+
 static ls_result newest_is_known(ls_producer *p, int64_t now_ns, ls_actions *actions)
+{
+    if (!p->protocol->floor_check || !row_has_news(p)) return draw_consequences(p, now_ns, actions);
+    confirm(p, false, actions);
+    return LS_OK;
+}
+
+static ls_result draw_consequences(ls_producer *p, int64_t now_ns, ls_actions *actions)
 {
     uint32_t before = p->ring_count;
     absorbed found = absorb_row(p, actions);
@@ -497,19 +468,17 @@ static void read_failed(ls_producer *p, const ls_store_reply *reply, int64_t now
 
 static ls_result search_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
-    bool was_list = p->probed == 0;
-    bool answered = reply->status == LS_REPLY_OK || (!was_list && reply->status == LS_REPLY_NOT_FOUND);
-    if (!answered) {
-        read_failed(p, reply, now_ns, actions);
-    } else if (!search_is_over(p, reply, was_list)) {
-        ask_next(p, actions);
-    } else if (p->candidate != ls_manifest_version(p->known)) {
-        read_newest(p, actions);
-    } else {
-        see(p, p->known, now_ns);
-        return newest_is_known(p, now_ns, actions);
+    switch (ls_search_answer(&p->search, reply)) {
+    case LS_SEARCH_FAILED: read_failed(p, reply, now_ns, actions); return LS_OK;
+    case LS_SEARCH_ON: ask_next(p, actions); return LS_OK;
+    case LS_SEARCH_OVER: break;
     }
-    return LS_OK;
+    if (p->search.candidate != ls_manifest_version(p->known)) {
+        read_newest(p, actions);
+        return LS_OK;
+    }
+    see(p, p->known, now_ns);
+    return newest_is_known(p, now_ns, actions);
 }
 
 static ls_result newest_was_read(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
@@ -520,7 +489,7 @@ static ls_result newest_was_read(ls_producer *p, const ls_store_reply *reply, in
     }
     if (reply->manifest == NULL) { /* the tail was too short: ask for as much as the store said it takes */
         ls_store_request *request = emit_request(actions, LS_GET, next_tag(p));
-        request->key = ls_key_manifest(p->candidate);
+        request->key = ls_key_manifest(p->search.candidate);
         request->range = LS_RANGE_SUFFIX;
         request->range_bytes = reply->needed_bytes;
         request->known = p->known;
@@ -530,16 +499,52 @@ static ls_result newest_was_read(ls_producer *p, const ls_store_reply *reply, in
     return newest_is_known(p, now_ns, actions);
 }
 
+static void own_version_stands(ls_producer *p, int64_t now_ns, ls_actions *actions)
+{
+    if (p->doubtful_version <= ls_manifest_version(p->attempt)) p->doubtful_version = 0;
+    see(p, ls_manifest_retain(p->attempt), now_ns);
+    if (absorb_row(p, actions) == ABSORBED_END) report_attempt(p, LS_ATTEMPT_WON, false, actions);
+    else end_attempt(p, LS_ATTEMPT_WON, false, now_ns, actions);
+}
+
+/* A floor lies above the version: whatever we read or put there is void, or old enough to be so. Forget it and look from the
+ * floor; if it was our own put, what became of it is what our row says there. */
+static ls_result start_from_floor(ls_producer *p, ls_actions *actions)
+{
+    ls_manifest *nothing = ls_manifest_new_empty();
+    if (nothing == NULL) return LS_ERROR_MEMORY;
+    ls_manifest_release(p->known);
+    p->known = nothing;
+    if (p->confirms_put) {
+        p->settling = true;
+        p->doubtful_version = ls_manifest_version(p->attempt);
+    }
+    start_search(p, actions);
+    return LS_OK;
+}
+
+static ls_result confirm_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
+{
+    if (reply->status != LS_REPLY_OK) {
+        if (p->confirms_put) p->doubtful_version = ls_manifest_version(p->attempt);
+        p->settling = p->settling || p->confirms_put;
+        read_failed(p, reply, now_ns, actions);
+        return LS_OK;
+    }
+    if (reply->list_count > 0) return start_from_floor(p, actions);
+    if (!p->confirms_put) return draw_consequences(p, now_ns, actions);
+    own_version_stands(p, now_ns, actions);
+    return LS_OK;
+}
+
 static void put_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
     uint64_t version = ls_manifest_version(p->attempt);
     p->put_ns = now_ns - p->start_ns - p->read_ns;
     switch (reply->status) {
     case LS_REPLY_OK:
-        if (p->doubtful_version <= version) p->doubtful_version = 0;
-        see(p, ls_manifest_retain(p->attempt), now_ns);
-        if (absorb_row(p, actions) == ABSORBED_END) report_attempt(p, LS_ATTEMPT_WON, false, actions);
-        else end_attempt(p, LS_ATTEMPT_WON, false, now_ns, actions);
+        if (p->protocol->floor_check) confirm(p, true, actions);
+        else own_version_stands(p, now_ns, actions);
         return;
     case LS_REPLY_EXISTS:
         if (p->doubtful_version == version) settle(p, actions);
@@ -566,6 +571,7 @@ static ls_result commit_replied(ls_producer *p, const ls_store_reply *reply, int
     case LS_PRODUCER_FINDING: return search_replied(p, reply, now_ns, actions);
     case LS_PRODUCER_READING: return newest_was_read(p, reply, now_ns, actions);
     case LS_PRODUCER_PUTTING: put_replied(p, reply, now_ns, actions); return LS_OK;
+    case LS_PRODUCER_CONFIRMING: return confirm_replied(p, reply, now_ns, actions);
     case LS_PRODUCER_NEW:
     case LS_PRODUCER_IDLE:
     case LS_PRODUCER_STOPPED: break;
@@ -702,7 +708,8 @@ bool ls_producer_has_room(const ls_producer *p)
 
 bool ls_producer_is_committing(const ls_producer *p)
 {
-    return p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING || p->phase == LS_PRODUCER_PUTTING;
+    return p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING || p->phase == LS_PRODUCER_PUTTING ||
+           p->phase == LS_PRODUCER_CONFIRMING;
 }
 
 int64_t ls_producer_ready_ns(const ls_producer *p, uint64_t sequence)

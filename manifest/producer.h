@@ -14,7 +14,7 @@
 #ifndef LS_PRODUCER_H
 #define LS_PRODUCER_H
 
-#include "manifest/protocol.h"
+#include "manifest/discovery.h"
 
 typedef enum ls_producer_phase {
     LS_PRODUCER_NEW = 0,
@@ -22,6 +22,7 @@ typedef enum ls_producer_phase {
     LS_PRODUCER_FINDING,  /* looking for the newest version */
     LS_PRODUCER_READING,  /* reading it */
     LS_PRODUCER_PUTTING,  /* the conditional put is out */
+    LS_PRODUCER_CONFIRMING, /* lists floors above the version just put or read */
     LS_PRODUCER_STOPPED   /* finished, fenced or failed */
 } ls_producer_phase;
 
@@ -50,14 +51,11 @@ typedef struct ls_producer {
     uint64_t first_sequence;     /* of the oldest batch in the ring */
     uint64_t source_begin;       /* source offset of the oldest batch in the ring */
     uint64_t pending_bytes;
-    uint64_t candidate;          /* discovery: a version that exists (or 0) */
-    uint64_t missing;            /* discovery: a version found missing, 0 if none yet */
-    uint64_t probed;             /* discovery: the version that the question in flight is about */
-    uint64_t stride;             /* discovery by gallop: the next step */
     uint64_t attempts;
     uint64_t attempt_number;     /* of the last put: the low half of its commit id */
     uint64_t doubtful_version;   /* a put of this version may still land; 0: none */
     uint64_t versions_passed;
+    ls_search search;
     int64_t sight_gap_ns;
     int64_t last_sight_ns;
     int64_t planned_ns;
@@ -82,6 +80,7 @@ typedef struct ls_producer {
     uint8_t phase;               /* ls_producer_phase */
     uint8_t end;                 /* ls_producer_end */
     bool joined, stopping, settling;
+    bool confirms_put;           /* confirming: our own put (else a version that was read) */
     ls_random random;            /* the policy's stream */
     _Alignas(8) unsigned char policy_state[LS_POLICY_STATE_BYTES];
 } ls_producer;

@@ -24,6 +24,8 @@ typedef struct ls_protocol {
     uint32_t list_limit;         /* keys asked for in one list, 1 .. 1000 */
     uint32_t backlog_limit;      /* batches made and not yet published, per producer; at least 1 */
     uint32_t upload_concurrency; /* uploads in flight per producer; at least 1 */
+    bool floor_check;            /* versions are reclaimed in this lake, so a version counts only if no floor lies above it (see
+                                    discovery.h); all machines of a lake must agree */
     bool instantaneous_uploads;  /* theory worlds: a batch is uploaded the moment it is ready, without a request */
     int64_t upload_retry_base_ns; /* a failed upload is tried again after about this, doubling up to the cap */
     int64_t upload_retry_cap_ns;

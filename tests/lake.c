@@ -120,7 +120,9 @@ static void note(lake *l, const ls_action *action)
     case LS_ACTION_FAILED: l->failed++; break;
     case LS_ACTION_FINISHED: l->finished++; break;
     case LS_ACTION_WAKE: l->wake_ns = action->wake_ns; break;
-    case LS_ACTION_REQUEST: break;
+    case LS_ACTION_REQUEST:
+    case LS_ACTION_STEP:
+    case LS_ACTION_BEHIND: break;
     }
 }
 

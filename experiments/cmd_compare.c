@@ -21,7 +21,15 @@ static ls_result add_name(name_list *list, const char *name, size_t length)
     return names[list->count++] != NULL ? LS_OK : LS_ERROR_MEMORY;
 }
 
-/* "a,b" split; else the spec's compare metrics; else the metric of its stopping rule; else the first that was measured. */
+static bool is_measured(const ls_stored_experiment *e, const char *name)
+{
+    for (uint32_t i = 0; i < e->metric_count; i++) {
+        if (strcmp(e->metric_names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+/* "a,b" split; else those of the spec's compare metrics that any run has; else the metric of its stopping rule; else the first that was measured. */
 static ls_result choose_metrics(const char *given, const ls_stored_experiment *e, name_list *list)
 {
     ls_result result = LS_OK;
@@ -30,8 +38,9 @@ static ls_result choose_metrics(const char *given, const ls_stored_experiment *e
         if (length > 0) result = add_name(list, given, length);
         given += length + (given[length] == ',');
     }
-    for (uint32_t i = 0; list->count < e->compare_metric_count && result == LS_OK && given == NULL; i++) {
-        result = add_name(list, e->compare_metrics[i], strlen(e->compare_metrics[i]));
+    for (uint32_t i = 0; i < e->compare_metric_count && result == LS_OK && given == NULL; i++) {
+        const char *name = e->compare_metrics[i];
+        if (is_measured(e, name)) result = add_name(list, name, strlen(name));
     }
     if (list->count > 0 || result != LS_OK) return result;
     const char *fallback = e->replication_metric != NULL ? e->replication_metric

@@ -1,7 +1,8 @@
 /* cmd_plot.c - `lakestream plot DB|SPEC`: the plotting table of an experiment (tidy.h), and gnuplot run on its script.
  *
- * A script <name>.gp only plots. It finds these variables: data (the table's path), output, title_text (the spec's title), shows;
- * separator, terminal and output file are set already. It runs once for SVG and once for PNG.
+ * A script <name>.gp finds these variables: data (the table's path), output (the picture's path; the suffix, .svg or .png, tells
+ * the terminal to set), published (folder of published numbers), title_text and shows (of the spec). The scripts' folder is in
+ * the load path. The script runs once for each of SVG and PNG.
  */
 #include "experiments/commands.h"
 #include "experiments/folder.h"
@@ -94,24 +95,33 @@ static ls_result spawn_gnuplot(const plot_job *job, const char *settings, const 
     return ls_fail(job->error, LS_ERROR_IO, "gnuplot failed on %s; its own message stands above", script);
 }
 
-static ls_result draw(const plot_job *job, const ls_stored_experiment *e, const char *script, const char *data,
-                      const char *suffix, const char *terminal)
+static void add_setting(ls_text *text, const char *before, const char *value)
 {
-    char *output = join_path(job->folder, e->name, suffix);
-    if (output == NULL) return out_of_memory(job);
+    ls_text_add(text, before);
+    add_quoted(text, value);
+}
+
+static ls_result draw(const plot_job *job, const ls_stored_experiment *e, const char *script, const char *data,
+                      const char *suffix)
+{
+    char *output = join_path(job->folder, e->name, suffix), *script_folder = ls_folder_of(script);
     ls_text settings = {0};
-    ls_text_format(&settings, "set datafile separator tab; set datafile missing 'NaN'; set terminal %s; data=", terminal);
-    add_quoted(&settings, data);
-    ls_text_add(&settings, "; output=");
-    add_quoted(&settings, output);
-    ls_text_add(&settings, "; title_text=");
-    add_quoted(&settings, e->title);
-    ls_text_add(&settings, "; shows=");
-    add_quoted(&settings, e->shows);
-    ls_text_add(&settings, "; set output output");
-    ls_result result = settings.failed ? out_of_memory(job) : spawn_gnuplot(job, settings.bytes, script);
+    ls_result result = output != NULL && script_folder != NULL ? LS_OK : out_of_memory(job);
+    if (result != LS_OK) goto done;
+    add_setting(&settings, "set datafile separator tab; set loadpath ", script_folder);
+    add_setting(&settings, "; data=", data);
+    add_setting(&settings, "; output=", output);
+    add_setting(&settings, "; published=", ls_argument_text(job->arguments, "published"));
+    add_setting(&settings, "; title_text=", e->title);
+    add_setting(&settings, "; shows=", e->shows);
+    result = settings.failed ? out_of_memory(job) : spawn_gnuplot(job, settings.bytes, script);
+    if (result == LS_OK && access(output, R_OK) != 0) {
+        result = ls_fail(job->error, LS_ERROR_IO, "%s: gnuplot ended without writing it; the script must `set output output`", output);
+    }
     if (result == LS_OK) printf("%s\n", output);
+done:
     ls_text_free(&settings);
+    ls_free(script_folder);
     ls_free(output);
     return result;
 }
@@ -125,8 +135,8 @@ static ls_result plot_experiment(const plot_job *job, const ls_stored_experiment
     if (result == LS_OK) printf("%s\n", data);
     if (result == LS_OK && !ls_argument_flag(job->arguments, "table")) {
         result = find_script(job, e, &script);
-        if (result == LS_OK) result = draw(job, e, script, data, ".svg", "svg size 960,600 dynamic background rgb 'white'");
-        if (result == LS_OK) result = draw(job, e, script, data, ".png", "pngcairo size 1440,900 fontscale 1.5");
+        if (result == LS_OK) result = draw(job, e, script, data, ".svg");
+        if (result == LS_OK) result = draw(job, e, script, data, ".png");
     }
     ls_free(script);
     ls_free(data);
@@ -181,12 +191,14 @@ static ls_result plot_database(const plot_job *job, const char *path, const char
     return result;
 }
 
-/* A spec stands for its default results file. */
+/* A spec stands for its default results file, or for its part of the one named with --input. */
 static ls_result plot_spec(plot_job *job, const char *path)
 {
     char *name = ls_file_stem(path), *folder = ls_folder_of(path);
     ls_text database = {0};
-    if (name != NULL) ls_text_format(&database, "results/%s.db", name);
+    const char *input = ls_argument_text(job->arguments, "input");
+    if (name != NULL && input == NULL) ls_text_format(&database, "results/%s.db", name);
+    if (input != NULL) ls_text_add(&database, input);
     ls_result result = name != NULL && folder != NULL && !database.failed ? LS_OK : out_of_memory(job);
     if (result == LS_OK && access(path, R_OK) != 0) {
         result = ls_fail(job->error, LS_ERROR_INVALID, "%s: cannot be read (%s)", path, strerror(errno));
@@ -220,7 +232,9 @@ static int run(const ls_arguments *arguments)
 
 static const ls_command_option options[] = {
     {"output", 'o', LS_ARGUMENT_TEXT, "DIR", "results/plots", 0, 0, "folder for the table and the pictures"},
+    {"input", 'i', LS_ARGUMENT_TEXT, "DB", NULL, 0, 0, "results file that holds the spec's runs; default results/<name>.db"},
     {"plots", 'p', LS_ARGUMENT_TEXT, "DIR", NULL, 0, 0, "folder of the scripts; default: next to the spec, in plots/"},
+    {"published", 0, LS_ARGUMENT_TEXT, "DIR", "results/published", 0, 0, "folder of published numbers to draw beside"},
     {"experiment", 'e', LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0, "which experiment; default: all in the file"},
     {"backend", 0, LS_ARGUMENT_TEXT, "STORE", NULL, 0, 0, "runs of this backend; default: of the latest run"},
     {"table", 't', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "only the table, no pictures"}};
@@ -231,8 +245,8 @@ const ls_command ls_command_plot = {
     .minimum_operands = 1,
     .maximum_operands = 1,
     .summary = "Draw an experiment's figure: a table (TSV), and SVG and PNG by gnuplot",
-    .details = "SPEC.json stands for results/<name>.db. The script <name>.gp finds the variables data, output, title_text and\n"
-               "shows; separator, terminal and output are set. The table has one row a point: the swept keys, replications,\n"
+    .details = "SPEC.json stands for results/<name>.db. The script <name>.gp finds the variables data, output (its suffix tells SVG\n"
+               "from PNG), published, title_text and shows. The table has one row a point: the swept keys, replications,\n"
                "then for each metric its mean and <metric>.half_width (95 %), all to be named in `using`.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

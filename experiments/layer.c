@@ -99,6 +99,11 @@ static bool is_group(const ls_vocabulary *vocabulary, const char *path)
     return false;
 }
 
+bool ls_layer_is_group(const ls_vocabulary *vocabulary, const char *path)
+{
+    return strcmp(path, "store") != 0 && is_group(vocabulary, path);
+}
+
 /* The distinct next components below group: an array of strings and their storage. */
 typedef struct component_list {
     char **words;

@@ -37,6 +37,9 @@ void ls_layer_free(ls_layer *layer);
  * error names place, what was expected and the nearest name. */
 ls_result ls_layer_check_path(const ls_reading *reading, const char *path, const char *place, const cJSON *node);
 
+/* Whether path stands for several options ("store.get"). "policy" and "store" do not count: a name stands for them. */
+bool ls_layer_is_group(const ls_vocabulary *vocabulary, const char *path);
+
 /* Fills a scenario from defaults and layers, lowest rank first. */
 ls_result ls_layers_resolve(const ls_reading *reading, const ls_layer *const *layers, uint32_t layer_count,
                             ls_scenario *scenario);

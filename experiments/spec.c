@@ -76,12 +76,26 @@ static axis *new_axis(builder *b)
     return &axes[b->axis_count++];
 }
 
-static bool has_key(const axis *searched, const char *key)
+static ls_result push_key(builder *b, char ***keys, uint32_t *count, const char *key)
 {
-    for (uint32_t k = 0; k < searched->key_count; k++) {
-        if (strcmp(searched->keys[k], key) == 0) return true;
+    char **grown = ls_reallocate(*keys, (*count + 1) * sizeof *grown);
+    if (grown == NULL) return out_of_memory(b);
+    *keys = grown;
+    grown[*count] = ls_duplicate(key);
+    return grown[(*count)++] != NULL ? LS_OK : out_of_memory(b);
+}
+
+static bool in_list(char *const *keys, uint32_t count, const char *key)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        if (strcmp(keys[k], key) == 0) return true;
     }
     return false;
+}
+
+static bool has_key(const axis *searched, const char *key)
+{
+    return in_list(searched->keys, searched->key_count, key);
 }
 
 static ls_result add_key(builder *b, axis *extended, const char *key, const char *place, const cJSON *node)
@@ -91,11 +105,7 @@ static ls_result add_key(builder *b, axis *extended, const char *key, const char
     }
     ls_result result = ls_layer_check_path(&b->reading, key, place, node);
     if (result != LS_OK) return result;
-    char **keys = ls_reallocate(extended->keys, (extended->key_count + 1) * sizeof *keys);
-    if (keys == NULL) return out_of_memory(b);
-    extended->keys = keys;
-    keys[extended->key_count] = ls_duplicate(key);
-    return keys[extended->key_count++] != NULL ? LS_OK : out_of_memory(b);
+    return push_key(b, &extended->keys, &extended->key_count, key);
 }
 
 static ls_result reserve_alternatives(builder *b, axis *extended, uint32_t count)
@@ -142,10 +152,43 @@ static ls_result add_values(builder *b, axis *extended, const char *key, const c
     return result;
 }
 
-static ls_result label_axis(builder *b, axis *labelled)
+/* The single settings below a group of settings that any alternative of the axis makes. */
+static ls_result expand_group(builder *b, const axis *expanded, const char *group, char ***keys, uint32_t *count)
 {
     ls_result result = LS_OK;
-    for (uint32_t i = 0; i < labelled->count && result == LS_OK; i++) {
+    for (uint32_t i = 0; i < expanded->count; i++) {
+        const ls_layer *layer = &expanded->alternatives[i].layer;
+        for (uint32_t k = 0; k < layer->count && result == LS_OK; k++) {
+            const char *path = layer->items[k].path;
+            bool below = strncmp(path, group, strlen(group)) == 0 && path[strlen(group)] == '.';
+            if (below && !in_list(*keys, *count, path)) result = push_key(b, keys, count, path);
+        }
+    }
+    return result;
+}
+
+/* Columns are single settings: a swept group such as "store.get" becomes one key for each setting that it changes. */
+static ls_result expand_keys(builder *b, axis *expanded)
+{
+    char **keys = NULL;
+    uint32_t count = 0;
+    ls_result result = LS_OK;
+    for (uint32_t k = 0; k < expanded->key_count && result == LS_OK; k++) {
+        const char *key = expanded->keys[k];
+        result = ls_layer_is_group(b->reading.vocabulary, key) ? expand_group(b, expanded, key, &keys, &count)
+                                                               : push_key(b, &keys, &count, key);
+    }
+    for (uint32_t k = 0; k < expanded->key_count; k++) ls_free(expanded->keys[k]);
+    ls_free(expanded->keys);
+    expanded->keys = keys;
+    expanded->key_count = count;
+    return result;
+}
+
+static ls_result label_axis(builder *b, axis *labelled)
+{
+    ls_result result = expand_keys(b, labelled);
+    for (uint32_t i = 0; i < labelled->count && result == LS_OK && labelled->key_count > 0; i++) {
         result = label_alternative(b, labelled, &labelled->alternatives[i]);
     }
     return result;

@@ -12,7 +12,8 @@
  *     "quick": { "base": {...}, "sweep": [...], "replications": ... } }
  *
  * Keys are the paths of the option table, nested or dotted or both. Blocks of "sweep" multiply: cartesian gives one axis a
- * key, zip one axis whose keys move together, cases one axis of explicit settings. Later blocks vary fastest.
+ * key, zip one axis whose keys move together, cases one axis of explicit settings. Later blocks vary fastest. A swept group
+ * ("store.get": [{...}, {...}]) counts as one swept key for each option that any of its values sets.
  *
  * Precedence: defaults, then the store preset in force, then base, then quick's base (with --quick), then the sweep. "store":
  * "x" is short for "store": {"preset": "x"}; the preset is always laid down first, so a swept preset keeps the overrides that

@@ -19,7 +19,7 @@ ls_result ls_point_estimate(const ls_stored_point *point, uint32_t metric, doubl
 static void add_number(ls_text *text, double value)
 {
     if (isnan(value)) {
-        ls_text_add(text, "NaN");
+        ls_text_add(text, "nan");
     } else {
         ls_text_number(text, value);
     }

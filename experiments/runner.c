@@ -288,6 +288,7 @@ ls_result ls_runner_run(const ls_runner_config *config, ls_runner_report *report
         if (result == LS_OK) result = stored;
         uint64_t done;
         ls_schedule_progress(r.schedule, &report->required, &done);
+        report->reused = ls_schedule_known(r.schedule) - report->ran - report->failed;
     }
     report->wall_s = now_s() - r.started_s;
     ls_schedule_free(r.schedule);

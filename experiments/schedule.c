@@ -187,3 +187,12 @@ void ls_schedule_progress(const ls_schedule *schedule, uint64_t *required, uint6
     *required = schedule->required;
     *done = schedule->done;
 }
+
+uint64_t ls_schedule_known(const ls_schedule *schedule)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < schedule->point_count; i++) {
+        for (uint64_t r = 0; r < schedule->points[i].required; r++) count += known(state_of(&schedule->points[i], r));
+    }
+    return count;
+}

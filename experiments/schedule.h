@@ -30,7 +30,10 @@ ls_result ls_schedule_take(ls_schedule *schedule, uint32_t point, uint64_t repli
 uint64_t ls_schedule_required(const ls_schedule *schedule, uint32_t point);
 bool ls_schedule_settled(const ls_schedule *schedule, uint32_t point);
 
-/* Sums over all points: required so far, and those of them that are done. */
+/* Sums over all points: required so far, and the complete prefixes of them. When both are equal, everything is settled. */
 void ls_schedule_progress(const ls_schedule *schedule, uint64_t *required, uint64_t *done);
+
+/* How many of the required replications are known, whatever holes lie before them. Walks over all of them. */
+uint64_t ls_schedule_known(const ls_schedule *schedule);
 
 #endif

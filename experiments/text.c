@@ -60,6 +60,11 @@ void ls_text_format(ls_text *text, const char *format, ...)
 
 const char *ls_number_text(double value, char buffer[32])
 {
+    /* Whole numbers as people write them, not as 1e+03; beyond 2^53 not every digit means something. */
+    if (value == floor(value) && fabs(value) < 9007199254740992.0) {
+        snprintf(buffer, 32, "%.0f", value == 0.0 ? 0.0 : value);
+        return buffer;
+    }
     /* 17 significant digits always suffice for a double; most numbers people write need far fewer. */
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(buffer, 32, "%.*g", digits, value);

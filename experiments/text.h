@@ -36,7 +36,8 @@ char *ls_text_take(ls_text *text);
 /* Frees what text holds. */
 void ls_text_free(ls_text *text);
 
-/* The shortest round-trip decimal of a finite value, as ls_text_number writes it. buffer holds at least 32 bytes. */
+/* The shortest round-trip decimal of a finite value, as ls_text_number writes it; whole numbers below 2^53 without exponent,
+ * and both zeros as 0. buffer holds at least 32 bytes. */
 const char *ls_number_text(double value, char buffer[32]);
 
 #endif

@@ -6,6 +6,7 @@
 #include "tests/fixture_spec.h"
 #include "tests/suite.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -341,11 +342,9 @@ static void test_load_and_tidy(void)
     ls_text text = {0};
     CU_ASSERT_EQUAL(ls_tidy(e, &text), LS_OK);
     /* Mean 210, deviation sqrt(13300): half-width 4.302653 * 115.3256 / sqrt(3) = 286.486. */
-    CU_ASSERT_EQUAL(strncmp(text.bytes,
-                            "policy\tproducers.count\treplications\tdelay_s\tdelay_s.half_width\tspeed\tspeed.half_width\n"
-                            "immediate\t1\t3\t1\t0\t210\t286.4",
-                            119),
-                    0);
+    static const char start[] = "policy\tproducers.count\treplications\tdelay_s\tdelay_s.half_width\tspeed\tspeed.half_width\n"
+                                "immediate\t1\t3\t1\t0\t210\t286.4";
+    CU_ASSERT_EQUAL(strncmp(text.bytes, start, strlen(start)), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(text.bytes, "\nimmediate\t2\t3\tnan\tnan\t420\t572."));
     CU_ASSERT_PTR_NOT_NULL(strstr(text.bytes, "\ndac\t2\t0\tnan\tnan\tnan\tnan\n"));
     ls_text_free(&text);

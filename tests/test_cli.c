@@ -123,7 +123,7 @@ static void test_run_and_compare(void)
     char hash[70];
     outcome out = run("results hash @.db");
     CU_ASSERT_EQUAL(strlen(out.text), 65);
-    snprintf(hash, sizeof hash, "%s", out.text);
+    snprintf(hash, sizeof hash, "%.65s", out.text);
     out = run("results hash @other.db");
     CU_ASSERT_STRING_EQUAL(out.text, hash);
     expect("run @.json -o @shard1.db --shard 1/2", 0, "6 of 6 runs");
@@ -132,7 +132,7 @@ static void test_run_and_compare(void)
     expect("run @.json -o @joined.db", 0, "(0 new, 12 stored before, 0 failed)");
     expect("compare @.db -m queue_wait_mean_s", 0, "queue.service.law against constant");
     expect("compare @.db -m queue_wait_mean_s --json", 0, "\"baseline\":\"constant\",\"rows\":[");
-    expect("compare @.db -m queue_wait", 2, "did you mean \"queue_wait_mean_s\"?");
+    expect("compare @.db -m queue_wait_meen_s", 2, "did you mean \"queue_wait_mean_s\"?");
     expect("compare @.db -e other", 2, "it holds cli");
     expect("compare @.json", 3, "not a results file");
     expect("run @.json -o @folder/absent.db", 3, "folder exist");

@@ -1,7 +1,7 @@
 /* queue_world.c - Poisson arrivals into a station on the engine (see queue_world.h).
  *
- * Gaps and service times have a stream each and are drawn in order of arrival, so the n-th customer is the same for any number
- * of servers. One arrival is in the event queue at a time.
+ * Gaps and service times have a stream each and are drawn in order of arrival, so the n-th customer is the same for any
+ * number of servers. One arrival is in the event queue at a time.
  */
 #include "sim/queue_world.h"
 
@@ -20,11 +20,11 @@ typedef struct queue_world {
     ls_random gaps;
     ls_random services;
     double rate_per_s;
-    uint64_t warm_up;  /* customers before the measured ones */
-    uint64_t last;     /* number of the last measured customer, from 0 */
+    uint64_t warm_up; /* customers before the measured ones */
+    uint64_t last;    /* number of the last measured customer, from 0 */
     uint64_t arrived;
-    uint64_t started;  /* measured customers whose service has begun */
-    int64_t first_ns;  /* first and last measured arrival */
+    uint64_t started; /* measured customers whose service has begun */
+    int64_t first_ns; /* first and last measured arrival */
     int64_t last_ns;
     int64_t changed_ns; /* busy servers were counted up to here */
     double wait_s;      /* sums over measured customers, and over the measured time */
@@ -126,8 +126,10 @@ ls_result ls_simulate_queue(const ls_scenario *scenario, uint64_t seed, uint64_t
     world.engine = ls_engine_new();
     world.station = ls_station_new(scenario->queue.servers, (ls_store_scheduler){schedule_departure, &world});
     outcome = world.engine == NULL || world.station == NULL ? LS_ERROR_MEMORY : run(&world);
-    if (outcome == LS_OK) report(&world, scenario, result);
-    else ls_fail(error, outcome, "queue: %s", ls_result_name(outcome));
+    if (outcome == LS_OK)
+        report(&world, scenario, result);
+    else
+        ls_fail(error, outcome, "queue: %s", ls_result_name(outcome));
     ls_station_free(world.station);
     ls_engine_free(world.engine);
     ls_law_release(&world.service);

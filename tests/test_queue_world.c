@@ -1,4 +1,5 @@
-/* test_queue_world.c - the queueing station on the engine: against Lindley's recursion wait by wait, and against closed forms. */
+/* test_queue_world.c - the queueing station on the engine: against Lindley's recursion wait by wait, and against closed
+ * forms. */
 #include "sim/metrics.h"
 #include "sim/queue_world.h"
 #include "tests/suite.h"
@@ -30,14 +31,15 @@ static ls_run_result simulated(const ls_scenario *scenario, uint64_t seed)
 static const ls_law exponential = {.law = LS_LAW_EXPONENTIAL, .scale_s = 1.0};
 static const ls_law constant = {.law = LS_LAW_CONSTANT, .scale_s = 1.0};
 
-/* Kiefer and Wolfowitz: a customer waits for the least of the servers' remaining work; with one server this is Lindley's
- * W' = max(0, W + S - A). The same streams must give the same mean, to the rounding of nanoseconds. */
+/* Kiefer and Wolfowitz: a customer waits for the least of the servers' remaining work; with one server this is
+ * Lindley's W' = max(0, W + S - A). The same streams must give the same mean, to the rounding of nanoseconds. */
 static void test_recursion(void)
 {
     for (uint64_t servers = 1; servers <= 3; servers++) {
         ls_scenario scenario = scenario_of(0.8 * (double)servers, servers, exponential, 20000);
         double work[3] = {0, 0, 0}, sum = 0.0;
-        ls_random gaps = ls_random_open(5, 0, LS_RANDOM_ARRIVAL, 0), services = ls_random_open(5, 0, LS_RANDOM_SERVICE, 0);
+        ls_random gaps = ls_random_open(5, 0, LS_RANDOM_ARRIVAL, 0),
+                  services = ls_random_open(5, 0, LS_RANDOM_SERVICE, 0);
         ls_law_sampler sampler;
         CU_ASSERT_EQUAL_FATAL(ls_law_prepare(&exponential, &sampler, NULL), LS_OK);
         for (uint64_t i = 0; i < 22000; i++) {
@@ -55,8 +57,8 @@ static void test_recursion(void)
 }
 
 /* Within five standard errors; that of the mean wait of n customers in M/M/1, service mean 1, is about
- * sqrt(r (2 + 5r - 4r^2 + r^3) / (1 - r)^4 / n) (Daley 1968), for r = 0.7 18.3 / sqrt(n); used as a bound for the others, which
- * vary less. */
+ * sqrt(r (2 + 5r - 4r^2 + r^3) / (1 - r)^4 / n) (Daley 1968), for r = 0.7 18.3 / sqrt(n); used as a bound for the
+ * others, which vary less. */
 static void expect_wait(double rate_per_s, uint64_t servers, ls_law service, double wait_s, double utilisation)
 {
     const uint64_t customers = 300000;
@@ -70,10 +72,11 @@ static void expect_wait(double rate_per_s, uint64_t servers, ls_law service, dou
 
 static void test_closed_forms(void)
 {
-    expect_wait(0.7, 1, exponential, 0.7 / 0.3, 0.7);         /* M/M/1: r / (1 - r) */
-    expect_wait(0.7, 1, constant, 0.7 / 2.0 / 0.3, 0.7);      /* M/D/1: half of it */
-    ls_law lognormal = {.law = LS_LAW_LOGNORMAL, .scale_s = exp(-0.125), .shape = 0.5}; /* mean 1, second moment e^.25 */
-    expect_wait(0.6, 1, lognormal, 0.6 * exp(0.25) / 2.0 / 0.4, 0.6); /* Pollaczek-Khinchine */
+    expect_wait(0.7, 1, exponential, 0.7 / 0.3, 0.7);    /* M/M/1: r / (1 - r) */
+    expect_wait(0.7, 1, constant, 0.7 / 2.0 / 0.3, 0.7); /* M/D/1: half of it */
+    ls_law lognormal = {
+        .law = LS_LAW_LOGNORMAL, .scale_s = exp(-0.125), .shape = 0.5}; /* mean 1, second moment e^.25 */
+    expect_wait(0.6, 1, lognormal, 0.6 * exp(0.25) / 2.0 / 0.4, 0.6);   /* Pollaczek-Khinchine */
     /* M/M/3, a = 2.1: Erlang C = (a^3/3! / (1 - r)) / (1 + a + a^2/2 + a^3/3! / (1 - r)); wait = C / (3 - a). */
     double last = 2.1 * 2.1 * 2.1 / 6.0 / 0.3, erlang_c = last / (1.0 + 2.1 + 2.205 + last);
     expect_wait(2.1, 3, exponential, erlang_c / 0.9, 0.7);

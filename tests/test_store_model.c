@@ -1,4 +1,5 @@
-/* test_store_model.c - the modelled store against hand-computed times, exact put-if-absent, limits, slots, and memory failures. */
+/* test_store_model.c - the modelled store against hand-computed times, exact put-if-absent, limits, slots, and memory
+ * failures. */
 #include "tests/store_clock.h"
 #include "tests/suite.h"
 
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MS INT64_C(1000000)
+#define MS  INT64_C(1000000)
 #define MIB UINT64_C(1048576)
 
 typedef struct lab {
@@ -97,7 +98,9 @@ static ls_key data_key(uint64_t producer, uint32_t epoch, uint64_t sequence)
 /* A put of version `version` if absent; the content has 10 entries. */
 static ls_store_request claim(uint64_t version)
 {
-    return (ls_store_request){.operation = LS_PUT, .if_absent = true, .key = key_of(LS_OBJECT_MANIFEST, version),
+    return (ls_store_request){.operation = LS_PUT,
+                              .if_absent = true,
+                              .key = key_of(LS_OBJECT_MANIFEST, version),
                               .manifest = manifest_of(version, 10)};
 }
 
@@ -132,7 +135,8 @@ static void test_race(void)
 {
     for (int slow = 0; slow <= 1; slow++) {
         lab l;
-        open_lab(&l, &(ls_store_config){.conditional_won = constant_ms(10), .conditional_lost = constant_ms(slow ? 20 : 3),
+        open_lab(&l, &(ls_store_config){.conditional_won = constant_ms(10),
+                                        .conditional_lost = constant_ms(slow ? 20 : 3),
                                         .conditional_effect_share = 0.5});
         send_at(&l, 0, 0, claim(1));
         send_at(&l, 1 * MS, 1, claim(1));
@@ -218,7 +222,9 @@ static void test_common_random_numbers(void)
 static void test_sized_put(void)
 {
     lab l;
-    open_lab(&l, &(ls_store_config){.put = constant_ms(10), .put_s_per_mib = 0.020, .put_effect_share = 0.5,
+    open_lab(&l, &(ls_store_config){.put = constant_ms(10),
+                                    .put_s_per_mib = 0.020,
+                                    .put_effect_share = 0.5,
                                     .client_bandwidth_bytes_per_s = (double)MIB});
     ls_key key = data_key(4, 1, 9);
     send_at(&l, 0, 0, put_data(key, MIB));
@@ -242,12 +248,18 @@ static void test_sized_put(void)
 static void test_sized_get(void)
 {
     lab l;
-    open_lab(&l, &(ls_store_config){.get = constant_ms(10), .get_s_per_mib = 0.0125, .read_effect_share = 0.3,
+    open_lab(&l, &(ls_store_config){.get = constant_ms(10),
+                                    .get_s_per_mib = 0.0125,
+                                    .read_effect_share = 0.3,
                                     .client_bandwidth_bytes_per_s = (double)MIB});
     ls_key key = data_key(4, 1, 9);
     ls_store_model_install_data(l.model, &key, 2 * MIB);
-    ls_store_request request = {.operation = LS_GET, .key = key, .range = LS_RANGE_SPAN, .range_offset = MIB / 2,
-                                .range_bytes = MIB, .slice = {.data_rank = 3}};
+    ls_store_request request = {.operation = LS_GET,
+                                .key = key,
+                                .range = LS_RANGE_SPAN,
+                                .range_offset = MIB / 2,
+                                .range_bytes = MIB,
+                                .slice = {.data_rank = 3}};
     send_at(&l, 0, 0, request);
     ls_store_completion done = expect_reply(&l, 0, LS_REPLY_OK, 3 * MS + 1000 * MS + 12 * MS + MS / 2 + 7 * MS);
     CU_ASSERT_EQUAL(done.reply.moved_bytes, MIB);
@@ -257,8 +269,9 @@ static void test_sized_get(void)
     close_lab(&l);
 }
 
-/* Client links 4 MiB/s, the store's 1 MiB/s: two clients put 1 MiB each at 0 and share the store's link: both end at 2 s;
- * a third of 0.5 MiB at 1 s: at 1 s the two have 0.5 MiB left each, all three go on at 1/3 MiB/s and end at 2.5 s. */
+/* Client links 4 MiB/s, the store's 1 MiB/s: two clients put 1 MiB each at 0 and share the store's link: both end at 2
+ * s; a third of 0.5 MiB at 1 s: at 1 s the two have 0.5 MiB left each, all three go on at 1/3 MiB/s and end at 2.5 s.
+ */
 static void test_shared_links(void)
 {
     lab l;
@@ -295,16 +308,20 @@ static void test_shared_links(void)
     close_lab(&l);
 }
 
-/* Contention: four conditional puts of one prefix in flight at the effects (5 ms): 2 ms more for each; a floor put, another
- * prefix, is alone; data puts and unconditional ones neither count nor pay. */
+/* Contention: four conditional puts of one prefix in flight at the effects (5 ms): 2 ms more for each; a floor put,
+ * another prefix, is alone; data puts and unconditional ones neither count nor pay. */
 static void test_contention(void)
 {
     lab l;
-    open_lab(&l, &(ls_store_config){.conditional_won = constant_ms(10), .conditional_lost = constant_ms(10), .put = constant_ms(1),
-                                    .conditional_effect_share = 0.5, .contention_s_per_doubling = 0.001});
+    open_lab(&l, &(ls_store_config){.conditional_won = constant_ms(10),
+                                    .conditional_lost = constant_ms(10),
+                                    .put = constant_ms(1),
+                                    .conditional_effect_share = 0.5,
+                                    .contention_s_per_doubling = 0.001});
     for (uint32_t i = 0; i < 4; i++) send_at(&l, 0, i, claim(1));
     send_at(&l, 0, 4, (ls_store_request){.operation = LS_PUT, .if_absent = true, .key = key_of(LS_OBJECT_FLOOR, 1)});
-    send_at(&l, 0, 5, (ls_store_request){.operation = LS_PUT, .if_absent = true, .key = data_key(1, 1, 0), .body_bytes = 1});
+    send_at(&l, 0, 5,
+            (ls_store_request){.operation = LS_PUT, .if_absent = true, .key = data_key(1, 1, 0), .body_bytes = 1});
     CU_ASSERT_EQUAL(ls_store_model_conditional_in_flight(l.model, LS_OBJECT_MANIFEST), 4);
     CU_ASSERT_EQUAL(ls_store_model_conditional_in_flight(l.model, LS_OBJECT_FLOOR), 1);
     CU_ASSERT_EQUAL(ls_store_model_conditional_in_flight(l.model, LS_OBJECT_DATA), 0);
@@ -343,8 +360,12 @@ static void test_manifest_reads(void)
         {LS_RANGE_SUFFIX, old, 0, 0, 0, 0, false, LS_REPLY_INVALID},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        ls_store_request request = {.operation = LS_GET, .key = key_of(LS_OBJECT_MANIFEST, 7), .range = rows[i].range, .known = rows[i].known,
-                                    .range_offset = rows[i].offset, .range_bytes = rows[i].bytes};
+        ls_store_request request = {.operation = LS_GET,
+                                    .key = key_of(LS_OBJECT_MANIFEST, 7),
+                                    .range = rows[i].range,
+                                    .known = rows[i].known,
+                                    .range_offset = rows[i].offset,
+                                    .range_bytes = rows[i].bytes};
         send_at(&l, 0, 0, request);
         ls_store_completion done = expect_reply(&l, 0, rows[i].status, 0);
         CU_ASSERT_EQUAL(done.reply.moved_bytes, rows[i].moved);
@@ -469,6 +490,35 @@ static void test_list_versions(void)
     close_lab(&l);
 }
 
+/* A log that is trimmed behind: new versions at one end, deletions at the other, in memory that stays small. */
+static void test_sliding_window(void)
+{
+    lab l;
+    open_lab(&l, &(ls_store_config){0});
+    ls_manifest *content = manifest_of(1, 1);
+    uint64_t before = 0;
+    for (uint64_t version = 1; version <= 3000; version++) {
+        if (version == 500) before = ls_allocations_made();
+        ls_store_request request = {.operation = LS_PUT,
+                                    .if_absent = true,
+                                    .key = key_of(LS_OBJECT_MANIFEST, version),
+                                    .manifest = ls_manifest_retain(content)};
+        send_at(&l, 0, 0, request);
+        CU_ASSERT_EQUAL(next_reply(&l).reply.status, LS_REPLY_OK);
+        if (version <= 10) continue;
+        send_at(&l, 0, 0, (ls_store_request){.operation = LS_DELETE, .key = key_of(LS_OBJECT_MANIFEST, version - 10)});
+        CU_ASSERT_EQUAL(next_reply(&l).reply.status, LS_REPLY_OK);
+        CU_ASSERT_PTR_NULL(ls_store_model_manifest(l.model, version - 10));
+        CU_ASSERT_PTR_EQUAL(ls_store_model_manifest(l.model, version - 9), content);
+        CU_ASSERT_PTR_EQUAL(ls_store_model_manifest(l.model, version), content);
+    }
+    CU_ASSERT_EQUAL(ls_allocations_made(), before);
+    CU_ASSERT_EQUAL(ls_store_model_counters(l.model)->stored_objects, 10);
+    expect_list(&l, key_of(LS_OBJECT_MANIFEST, 0), 4, 4, key_of(LS_OBJECT_MANIFEST, 2994), true);
+    ls_manifest_release(content);
+    close_lab(&l);
+}
+
 /* Data keys ascend by producer, epoch, sequence; a page may end inside one producer's run or between two. */
 static void test_list_data(void)
 {
@@ -507,8 +557,11 @@ static void test_list_data(void)
 static void test_observer(void)
 {
     lab l;
-    open_lab(&l, &(ls_store_config){.conditional_won = constant_ms(10), .conditional_lost = constant_ms(10),
-                                    .conditional_effect_share = 0.5, .get = constant_ms(10), .read_effect_share = 1.0});
+    open_lab(&l, &(ls_store_config){.conditional_won = constant_ms(10),
+                                    .conditional_lost = constant_ms(10),
+                                    .conditional_effect_share = 0.5,
+                                    .get = constant_ms(10),
+                                    .read_effect_share = 1.0});
     send_at(&l, 0, 0, claim(1));
     send_at(&l, 1 * MS, 1, claim(1));
     ls_manifest *known = manifest_of(1, 1);
@@ -573,8 +626,12 @@ static void test_senseless_requests(void)
 static void test_prefix_limit(void)
 {
     lab l;
-    open_lab(&l, &(ls_store_config){.write_limit_per_s = 2.0, .read_limit_per_s = 1.0, .limit_burst_s = 1.0,
-                                    .throttle_reply_s = 0.003, .put = constant_ms(1), .put_effect_share = 1.0});
+    open_lab(&l, &(ls_store_config){.write_limit_per_s = 2.0,
+                                    .read_limit_per_s = 1.0,
+                                    .limit_burst_s = 1.0,
+                                    .throttle_reply_s = 0.003,
+                                    .put = constant_ms(1),
+                                    .put_effect_share = 1.0});
     for (uint64_t i = 0; i < 2; i++) {
         send_at(&l, 0, 0, put_data(data_key(1, 1, i), 1));
         expect_reply(&l, 0, LS_REPLY_OK, 1 * MS);
@@ -605,7 +662,8 @@ static void test_prefix_limit(void)
     close_lab(&l);
 }
 
-/* One put a second and name (GCS), lost ones counted; other names and reads are free; a refusal costs no prefix token. */
+/* One put a second and name (GCS), lost ones counted; other names and reads are free; a refusal costs no prefix token.
+ */
 static void test_name_limit(void)
 {
     lab l;
@@ -636,14 +694,20 @@ static void test_name_limit(void)
     close_lab(&l);
 }
 
-/* One slot held for 10 ms, requests of 4 ms: three at once are answered at 4, 14 and 24 ms; a waiting put counts its time
- * from its slot, and a slot of a get is held longer by its bytes. */
+/* One slot held for 10 ms, requests of 4 ms: three at once are answered at 4, 14 and 24 ms; a waiting put counts its
+ * time from its slot, and a slot of a get is held longer by its bytes. */
 static void test_slots(void)
 {
     lab l;
-    open_lab(&l, &(ls_store_config){.server_slots = 1, .slot_fixed_s = 0.010, .slot_s_per_mib = 0.5, .get = constant_ms(4),
-                                    .head = constant_ms(4), .put = constant_ms(4), .put_effect_share = 1.0});
-    for (uint32_t i = 0; i < 3; i++) send_at(&l, 0, i, (ls_store_request){.operation = LS_HEAD, .key = data_key(1, 1, 1)});
+    open_lab(&l, &(ls_store_config){.server_slots = 1,
+                                    .slot_fixed_s = 0.010,
+                                    .slot_s_per_mib = 0.5,
+                                    .get = constant_ms(4),
+                                    .head = constant_ms(4),
+                                    .put = constant_ms(4),
+                                    .put_effect_share = 1.0});
+    for (uint32_t i = 0; i < 3; i++)
+        send_at(&l, 0, i, (ls_store_request){.operation = LS_HEAD, .key = data_key(1, 1, 1)});
     for (uint32_t i = 0; i < 3; i++) expect_reply(&l, i, LS_REPLY_NOT_FOUND, (4 + 10 * (int64_t)i) * MS);
     expect_silence(&l);
     CU_ASSERT_EQUAL(ls_store_model_counters(l.model)->slot_waits, 2);
@@ -673,14 +737,16 @@ static void test_station(void)
     }
     CU_ASSERT_EQUAL(ls_station_busy(station), 2);
     CU_ASSERT_EQUAL(ls_station_waiting(station), 3);
-    /* 1 leaves at 4, 2 starts; 0 leaves at 10, 3 starts; 2 and 3 leave at 11, 4 starts at the first of them; 4 leaves at 14. */
+    /* 1 leaves at 4, 2 starts; 0 leaves at 10, 3 starts; 2 and 3 leave at 11, 4 starts at the first of them; 4 leaves
+     * at 14. */
     static const struct {
         int64_t at;
         uint64_t departed;
         bool has_started;
         uint64_t started;
         int64_t waited;
-    } rows[] = {{4, 1, true, 2, 4}, {10, 0, true, 3, 10}, {11, 2, true, 4, 11}, {11, 3, false, 0, 0}, {14, 4, false, 0, 0}};
+    } rows[] = {
+        {4, 1, true, 2, 4}, {10, 0, true, 3, 10}, {11, 2, true, 4, 11}, {11, 3, false, 0, 0}, {14, 4, false, 0, 0}};
     for (size_t i = 0; i < 5; i++) {
         uint64_t token;
         ls_station_turn turn;
@@ -712,7 +778,8 @@ static void test_station(void)
 
 static ls_store_request random_request(ls_random *random, uint64_t newest)
 {
-    ls_key data = data_key(ls_random_below(random, 5), 1 + (uint32_t)ls_random_below(random, 2), ls_random_below(random, 9));
+    ls_key data =
+        data_key(ls_random_below(random, 5), 1 + (uint32_t)ls_random_below(random, 2), ls_random_below(random, 9));
     switch (ls_random_below(random, 8)) {
     case 0: return put_data(data, ls_random_below(random, 3 * MIB));
     case 1: return get(data);
@@ -724,21 +791,37 @@ static ls_store_request random_request(ls_random *random, uint64_t newest)
     }
 }
 
-/* A busy store with everything switched on: each request gets one reply and at most one effect before it, each version has
- * one winner and the versions are gap-free, and at the end nothing is left in flight. */
+/* A busy store with everything switched on: each request gets one reply and at most one effect before it, each version
+ * has one winner and the versions are gap-free, and at the end nothing is left in flight. */
 static void test_random_world(void)
 {
     static uint32_t effects[4000], winners[4000];
     memset(effects, 0, sizeof effects);
     memset(winners, 0, sizeof winners);
     ls_law law = {.law = LS_LAW_GAMMA, .scale_s = 0.020, .shape = 2.0};
-    ls_store_config config = {.list = law, .head = law, .get = law, .put = law, .conditional_won = law,
-                              .conditional_lost = law, .remove = law, .get_s_per_mib = 0.01, .put_s_per_mib = 0.02,
-                              .read_effect_share = 0.5, .put_effect_share = 0.8, .conditional_effect_share = 0.7,
-                              .contention_s_per_doubling = 0.002, .client_bandwidth_bytes_per_s = 50e6,
-                              .server_bandwidth_bytes_per_s = 300e6, .server_slots = 6, .slot_fixed_s = 0.002,
-                              .slot_s_per_mib = 0.001, .write_limit_per_s = 300.0, .read_limit_per_s = 300.0,
-                              .key_write_limit_per_s = 40.0, .limit_burst_s = 0.1, .throttle_reply_s = 0.001};
+    ls_store_config config = {.list = law,
+                              .head = law,
+                              .get = law,
+                              .put = law,
+                              .conditional_won = law,
+                              .conditional_lost = law,
+                              .remove = law,
+                              .get_s_per_mib = 0.01,
+                              .put_s_per_mib = 0.02,
+                              .read_effect_share = 0.5,
+                              .put_effect_share = 0.8,
+                              .conditional_effect_share = 0.7,
+                              .contention_s_per_doubling = 0.002,
+                              .client_bandwidth_bytes_per_s = 50e6,
+                              .server_bandwidth_bytes_per_s = 300e6,
+                              .server_slots = 6,
+                              .slot_fixed_s = 0.002,
+                              .slot_s_per_mib = 0.001,
+                              .write_limit_per_s = 300.0,
+                              .read_limit_per_s = 300.0,
+                              .key_write_limit_per_s = 40.0,
+                              .limit_burst_s = 0.1,
+                              .throttle_reply_s = 0.001};
     lab l;
     open_lab(&l, &config);
     ls_random random = ls_random_open(3, 0, LS_RANDOM_TEST, 0);
@@ -786,12 +869,16 @@ static void test_random_world(void)
     close_lab(&l);
 }
 
-/* In steady state nothing is allocated, and a thousand clients that transfer one after the other share one link's memory. */
+/* In steady state nothing is allocated, and a thousand clients that transfer one after the other share one link's
+ * memory. */
 static void test_steady_state_allocates_nothing(void)
 {
     lab l;
-    open_lab(&l, &(ls_store_config){.get = constant_ms(5), .read_effect_share = 0.5, .server_slots = 2,
-                                    .client_bandwidth_bytes_per_s = 1e6, .server_bandwidth_bytes_per_s = 1e7});
+    open_lab(&l, &(ls_store_config){.get = constant_ms(5),
+                                    .read_effect_share = 0.5,
+                                    .server_slots = 2,
+                                    .client_bandwidth_bytes_per_s = 1e6,
+                                    .server_bandwidth_bytes_per_s = 1e7});
     ls_key key = data_key(1, 1, 1);
     ls_store_model_install_data(l.model, &key, 1000);
     send_at(&l, 0, 9999, get(key)); /* the arrays by client reach their size */
@@ -807,8 +894,11 @@ static void test_steady_state_allocates_nothing(void)
 
 static ls_result run_with_failures(int64_t successes, const ls_manifest *content)
 {
-    ls_store_config config = {.conditional_won = {.law = LS_LAW_GAMMA, .scale_s = 0.01, .shape = 3.0}, .server_slots = 1,
-                              .key_write_limit_per_s = 1000.0, .client_bandwidth_bytes_per_s = 1e6, .limit_burst_s = 1.0,
+    ls_store_config config = {.conditional_won = {.law = LS_LAW_GAMMA, .scale_s = 0.01, .shape = 3.0},
+                              .server_slots = 1,
+                              .key_write_limit_per_s = 1000.0,
+                              .client_bandwidth_bytes_per_s = 1e6,
+                              .limit_burst_s = 1.0,
                               .server_bandwidth_bytes_per_s = 1e7};
     store_clock clock = {0};
     ls_store_model *model = NULL;
@@ -818,7 +908,9 @@ static ls_result run_with_failures(int64_t successes, const ls_manifest *content
     for (uint32_t i = 0; i < 8 && result == LS_OK; i++) {
         ls_store_request request = put_data(data_key(i, 1, 0), 100);
         if (i < 4) {
-            request = (ls_store_request){.operation = LS_PUT, .if_absent = true, .key = key_of(LS_OBJECT_MANIFEST, i / 2),
+            request = (ls_store_request){.operation = LS_PUT,
+                                         .if_absent = true,
+                                         .key = key_of(LS_OBJECT_MANIFEST, i / 2),
                                          .manifest = ls_manifest_retain(content)};
         }
         if (i == 7) request = (ls_store_request){.operation = LS_LIST, .key = data_key(0, 0, 0), .list_limit = 5};
@@ -852,9 +944,13 @@ static void test_destroy_in_flight(void)
 {
     for (int events = 0; events < 12; events++) {
         lab l;
-        open_lab(&l, &(ls_store_config){.server_slots = 2, .client_bandwidth_bytes_per_s = 1e4, .slot_fixed_s = 0.01,
-                                        .server_bandwidth_bytes_per_s = 1e4, .get = constant_ms(3),
-                                        .conditional_won = constant_ms(5), .conditional_effect_share = 0.5});
+        open_lab(&l, &(ls_store_config){.server_slots = 2,
+                                        .client_bandwidth_bytes_per_s = 1e4,
+                                        .slot_fixed_s = 0.01,
+                                        .server_bandwidth_bytes_per_s = 1e4,
+                                        .get = constant_ms(3),
+                                        .conditional_won = constant_ms(5),
+                                        .conditional_effect_share = 0.5});
         for (uint32_t i = 0; i < 3; i++) send_at(&l, 0, i, claim(1));
         send_at(&l, 0, 4, get(key_of(LS_OBJECT_MANIFEST, 1)));
         uint64_t token;
@@ -890,9 +986,9 @@ LS_SUITE(store_model, {"nothing happens inside submit", test_nothing_inline}, {"
          {"the first effect wins", test_first_effect_wins}, {"common random numbers", test_common_random_numbers},
          {"put with bytes", test_sized_put}, {"get with bytes", test_sized_get}, {"shared links", test_shared_links},
          {"contention", test_contention}, {"manifest reads", test_manifest_reads}, {"objects", test_objects},
-         {"list of versions", test_list_versions}, {"list of data", test_list_data}, {"observer", test_observer},
-         {"senseless requests", test_senseless_requests}, {"prefix limit", test_prefix_limit},
-         {"name limit", test_name_limit}, {"slots", test_slots}, {"station", test_station},
-         {"random world", test_random_world}, {"steady state", test_steady_state_allocates_nothing},
-         {"memory failures", test_memory}, {"destroyed in flight", test_destroy_in_flight},
-         {"bad configurations", test_bad_config})
+         {"list of versions", test_list_versions}, {"sliding window", test_sliding_window},
+         {"list of data", test_list_data}, {"observer", test_observer}, {"senseless requests", test_senseless_requests},
+         {"prefix limit", test_prefix_limit}, {"name limit", test_name_limit}, {"slots", test_slots},
+         {"station", test_station}, {"random world", test_random_world},
+         {"steady state", test_steady_state_allocates_nothing}, {"memory failures", test_memory},
+         {"destroyed in flight", test_destroy_in_flight}, {"bad configurations", test_bad_config})

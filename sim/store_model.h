@@ -5,11 +5,12 @@
  *
  *   arrival   ls_store_model_submit. Token buckets (per object kind, and per name for puts) may refuse the request:
  *             LS_REPLY_THROTTLED after throttle_reply_s, no effect. With server_slots it waits in line for a slot; it
- *             holds the slot for slot_fixed_s + slot_s_per_mib * MiB from the moment it gets it (of a get: the bytes
- * that it would move on arrival), whatever the rest of the request does. upload    the bytes of a put cross the
- * client's link and the store's link (sim/link.h) at the same time; the upload has ended when both have served it. Then
- * put_s_per_mib * MiB pass. effect    comes share * base after that, base being drawn from the law of the request's
- * kind: list, head, get, delete: their laws; every put of a data object and every unconditional put: `put`;
+ *             holds the slot for slot_fixed_s + slot_s_per_mib * MiB from the moment it gets it (of a get: the bytes it
+ *             would move if it looked on arrival), whatever the rest of the request does.
+ *   upload    the bytes of a put cross the client's link and the store's link (sim/link.h) at the same time; the upload
+ *             has ended when both have served it. Then put_s_per_mib * MiB pass.
+ *   effect    comes share * base after that, base being drawn from the law of the request's kind:
+ *             list, head, get, delete: their laws; every put of a data object and every unconditional put: `put`;
  *             put-if-absent of any other object: conditional_won.
  *   download  the bytes of a get cross both links from the effect on.
  *   reply     comes get_s_per_mib * MiB + (1 - share) * base after the end of the download or, without bytes, after the

@@ -1,9 +1,11 @@
-/* law.c - latency laws by inversion: one uniform a draw, closed-form means, empirical quantiles from a file (see law.h).
+/* law.c - latency laws by inversion: one uniform a draw, closed-form means, empirical quantiles from a file (see
+ * law.h).
  *
- * Inversion costs a little more than rejection but takes a fixed count of uniforms, which common random numbers need, and
- * is monotone. The gamma law has no closed inverse; GSL's iterative one costs microseconds and may call GSL's aborting
- * error handler, so the quantiles are tabulated once: y(z) = log of the quantile at the normal score z is smooth, so cubic
- * Hermite interpolation at 1/16 spacing is good to about 1e-6 relative (tests/test_law.c compares with GSL).
+ * Inversion costs a little more than rejection but takes a fixed count of uniforms, which common random numbers need,
+ * and is monotone. The gamma law has no closed inverse; GSL's iterative one costs microseconds and may call GSL's
+ * aborting error handler, so the quantiles are tabulated once: y(z) = log of the quantile at the normal score z is
+ * smooth, so cubic Hermite interpolation at 1/16 spacing is good to about 1e-6 relative (tests/test_law.c compares with
+ * GSL).
  */
 #include "sim/law.h"
 
@@ -14,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAMMA_SCORE_MIN (-8.5) /* beyond the smallest and greatest score that 52 bits can give (8.21) */
+#define GAMMA_SCORE_MIN      (-8.5) /* beyond the smallest and greatest score that 52 bits can give (8.21) */
 #define GAMMA_NODES_PER_UNIT 16
-#define GAMMA_NODES (17 * GAMMA_NODES_PER_UNIT + 1)
-#define HALF_LOG_TWO_PI 0.91893853320467274178
+#define GAMMA_NODES          (17 * GAMMA_NODES_PER_UNIT + 1)
+#define HALF_LOG_TWO_PI      0.91893853320467274178
 
 /* In (0, 1), both ends excluded and 1 - u exact: 52 bits and the middle of their cell. */
 static double open_uniform(ls_random *random)
@@ -170,7 +172,8 @@ static ls_result read_values(FILE *file, const char *path, ls_law_sampler *sampl
     }
     if (ferror(file)) return ls_fail(error, LS_ERROR_IO, "law file %s: cannot be read: %s", path, strerror(errno));
     if (sampler->table_count == 0) {
-        return ls_fail(error, LS_ERROR_CORRUPT, "law file %s: holds no value; expected one number of seconds a line", path);
+        return ls_fail(error, LS_ERROR_CORRUPT, "law file %s: holds no value; expected one number of seconds a line",
+                       path);
     }
     return LS_OK;
 }
@@ -303,7 +306,8 @@ int64_t ls_law_draw_ns(const ls_law_sampler *sampler, ls_random *random)
     return drawn_ns < LS_LAW_MAX_NS ? drawn_ns : LS_LAW_MAX_NS;
 }
 
-/* E|N(m, s)| = s sqrt(2/pi) exp(-m^2 / 2s^2) + m erf(m / (s sqrt 2)) (Leone, Nelson, Nottingham, Technometrics 1961). */
+/* E|N(m, s)| = s sqrt(2/pi) exp(-m^2 / 2s^2) + m erf(m / (s sqrt 2)) (Leone, Nelson, Nottingham, Technometrics 1961).
+ */
 static double folded_normal_mean(double mean, double deviation)
 {
     if (deviation <= 0.0) return mean;

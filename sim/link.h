@@ -1,16 +1,16 @@
 /* link.h - one link shared by its transfers: exact processor sharing, each of n transfers gets 1/n of the bandwidth.
  *
- * The link keeps a virtual count of the bytes that every present transfer has been given since the link was last idle; it
- * grows at bandwidth / n. A transfer of b bytes that starts at virtual count v ends at v + b whatever comes and goes in between,
- * so a heap by that end serves all operations in O(log n) (virtual time as in Parekh and Gallager, "A generalized processor
- * sharing approach to flow control", IEEE/ACM Transactions on Networking 1993).
+ * The link keeps a virtual count of the bytes that every present transfer has been given since the link was last idle;
+ * it grows at bandwidth / n. A transfer of b bytes that starts at virtual count v ends at v + b whatever comes and goes
+ * in between, so a heap by that end serves all operations in O(log n) (virtual time as in Parekh and Gallager, "A
+ * generalized processor sharing approach to flow control", IEEE/ACM Transactions on Networking 1993).
  *
  * A transfer that crosses two links (a client's and the store's) is started on both and has ended when both have served
- * it. Each link alone is exact; together that is exact sharing when one of the two is the bottleneck for all transfers that
- * meet on it, and an approximation (somewhat too fast for the link that is not) otherwise.
+ * it. Each link alone is exact; together that is exact sharing when one of the two is the bottleneck for all transfers
+ * that meet on it, and an approximation (somewhat too fast for the link that is not) otherwise.
  *
- * A link is plain data and owns its heap. An idle link holds no transfer; who has a million of them keeps a link only while
- * it is busy (sim/store_model.c does).
+ * A link is plain data and owns its heap. An idle link holds no transfer; who has a million of them keeps a link only
+ * while it is busy (sim/store_model.c does).
  */
 #ifndef LS_LINK_H
 #define LS_LINK_H

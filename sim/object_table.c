@@ -15,8 +15,10 @@ static uint64_t run_lower_bound(const ls_object_run *run, uint64_t wanted)
     uint64_t low = 0, high = run->count - 1;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (items[middle].number < wanted) low = middle + 1;
-        else high = middle;
+        if (items[middle].number < wanted)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -214,8 +216,10 @@ static void list_run(const ls_object_run *run, uint64_t place, uint64_t limit, l
     if (present > taken) listing->truncated = true;
     if (taken == 0) return;
     uint64_t number = run->items[run->first + place + taken - 1].number;
-    if (key.kind == LS_OBJECT_DATA) key.sequence = number;
-    else key.number = number;
+    if (key.kind == LS_OBJECT_DATA)
+        key.sequence = number;
+    else
+        key.number = number;
     listing->count += taken;
     listing->last = key;
 }
@@ -257,8 +261,10 @@ static uint32_t order_lower_bound(const ls_object_table *table, const ls_key *ke
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const ls_data_run *owner = &table->data[table->order[middle]];
-        if (compare_owners(owner->producer, owner->epoch, key->number, key->epoch) < 0) low = middle + 1;
-        else high = middle;
+        if (compare_owners(owner->producer, owner->epoch, key->number, key->epoch) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }

@@ -1,9 +1,10 @@
 /* object_table.h - what the modelled store holds: names in order, sizes, and the manifests themselves.
  *
  * Objects live in runs sorted by number: one run for all manifest versions, one each for floors and checkpoints, and
- * one for each (producer, epoch) of data objects, found by a hash. Names are nearly always made in ascending order and deleted
- * from the low end, so a run is an array that grows at one end and shrinks at the other: finding is O(log n), putting
- * and deleting there O(1) amortised, anywhere else O(n) moves. A list walks the order of ls_key: it is O(log n + keys).
+ * one for each (producer, epoch) of data objects, found by a hash. Names are nearly always made in ascending order and
+ * deleted from the low end, so a run is an array that grows at one end and shrinks at the other: finding is O(log n),
+ * putting and deleting there O(1) amortised, anywhere else O(n) moves. A list walks the order of ls_key: it is O(log n
+ * + keys).
  */
 #ifndef LS_OBJECT_TABLE_H
 #define LS_OBJECT_TABLE_H
@@ -61,7 +62,8 @@ ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_
 /* Removes the object of that name, releasing its manifest; false when there was none. */
 bool ls_object_table_remove(ls_object_table *table, const ls_key *key);
 
-/* The keys of after->kind greater than *after, ascending, at most limit of them. LS_ERROR_MEMORY possible (ordering). */
+/* The keys of after->kind greater than *after, ascending, at most limit of them. LS_ERROR_MEMORY possible (ordering).
+ */
 ls_result ls_object_table_list(ls_object_table *table, const ls_key *after, uint64_t limit, ls_listing *listing);
 
 /* The object with the greatest number of a kind other than data; NULL when there is none. */

@@ -57,7 +57,8 @@ static bool rebuild(ls_name_buckets *buckets, int64_t now_ns)
     uint64_t live = 0, capacity = 64;
     for (uint64_t i = 0; i < buckets->capacity; i++) live += is_live(&buckets->slots[i], now_ns);
     while (capacity < 4 * (live + 1)) capacity *= 2;
-    ls_name_buckets fresh = {.slots = ls_allocate_array(capacity, sizeof *fresh.slots), .capacity = capacity, .used = live};
+    ls_name_buckets fresh = {
+        .slots = ls_allocate_array(capacity, sizeof *fresh.slots), .capacity = capacity, .used = live};
     if (fresh.slots == NULL) return false;
     for (uint64_t i = 0; i < buckets->capacity; i++) {
         const ls_name_bucket *bucket = &buckets->slots[i];

@@ -1,8 +1,8 @@
 /* rate_limit.h - request-rate limits as token buckets, one for a prefix and one for each name that was written lately.
  *
- * A bucket is kept as one number, the time at which it would be full again (the generic cell rate algorithm, ITU-T I.371,
- * which decides exactly as a token bucket does). A name whose bucket is full is forgotten, so the table of names stays as
- * small as the number of names written within the last bucket depth.
+ * A bucket is kept as one number, the time at which it would be full again (the generic cell rate algorithm, ITU-T
+ * I.371, which decides exactly as a token bucket does). A name whose bucket is full is forgotten, so the table of names
+ * stays as small as the number of names written within the last bucket depth.
  */
 #ifndef LS_RATE_LIMIT_H
 #define LS_RATE_LIMIT_H

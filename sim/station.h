@@ -1,4 +1,5 @@
-/* station.h - a service station: c equal servers, one queue, first come first served, service times given by the caller.
+/* station.h - a service station: c equal servers, one queue, first come first served, service times given by the
+ * caller.
  *
  * The store model uses it for its request slots; alone it is the M/M/c and M/G/1 of the theory tests. A station owns no
  * clock: it asks its scheduler to be woken and is told of the end of each service by ls_station_event.
@@ -19,10 +20,10 @@ typedef struct ls_station ls_station;
 
 /* What one end of service brought. */
 typedef struct ls_station_turn {
-    uint64_t departed;   /* tag of the customer whose service ended */
-    bool has_started;    /* a waiting customer took the server */
-    uint64_t started;    /* its tag */
-    int64_t waited_ns;   /* how long it had waited */
+    uint64_t departed; /* tag of the customer whose service ended */
+    bool has_started;  /* a waiting customer took the server */
+    uint64_t started;  /* its tag */
+    int64_t waited_ns; /* how long it had waited */
 } ls_station_turn;
 
 /* servers >= 1. NULL when out of memory or servers is 0. */

@@ -2,8 +2,8 @@
  *
  * A request is one record from a free list; it is in exactly one place at a time: waiting for a slot, on the links, or
  * in the scheduler. Its token names the record, so an event costs no search. Request and reply share memory, because
- * after the effect nothing of the request is needed any more. Each link asks for one wake-up at a time; a wake-up that was
- * overtaken by an earlier one is recognised by its time and ignored.
+ * after the effect nothing of the request is needed any more. Each link asks for one wake-up at a time; a wake-up that
+ * was overtaken by an earlier one is recognised by its time and ignored.
  */
 #include "sim/store_model.h"
 
@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define BYTES_PER_MIB 1048576.0
-#define BLOCK_RECORDS 256u
-#define NO_RECORD UINT32_MAX
+#define BYTES_PER_MIB  1048576.0
+#define BLOCK_RECORDS  256u
+#define NO_RECORD      UINT32_MAX
 #define LIST_LIMIT_MAX 1000u /* what S3's ListObjectsV2 answers at most */
 
 typedef enum token_kind { TOKEN_REQUEST = 0, TOKEN_SERVER_LINK, TOKEN_CLIENT_LINK, TOKEN_SLOT } token_kind;
@@ -52,7 +52,7 @@ typedef struct request_record {
     bool is_conditional;
 } request_record;
 
-/* The laws, in the order of law_names. */
+/* The laws, in the order of `laws`. */
 typedef enum law_index { LAW_LIST = 0, LAW_HEAD, LAW_GET, LAW_PUT, LAW_WON, LAW_LOST, LAW_REMOVE, LAW_COUNT } law_index;
 
 static const struct {
@@ -342,9 +342,9 @@ static ls_random request_stream(ls_store_model *model, uint32_t client, const ls
     client_draws *draws = &model->draws[client];
     bool changes = request->operation == LS_PUT || request->operation == LS_DELETE;
     bool is_data = request->key.kind == LS_OBJECT_DATA;
-    ls_random_purpose purpose = is_data  ? LS_RANDOM_DATA_LATENCY
-                               : changes ? LS_RANDOM_PUT_LATENCY
-                                         : LS_RANDOM_READ_LATENCY;
+    ls_random_purpose purpose = is_data   ? LS_RANDOM_DATA_LATENCY
+                                : changes ? LS_RANDOM_PUT_LATENCY
+                                          : LS_RANDOM_READ_LATENCY;
     uint32_t number = is_data ? draws->data++ : changes ? draws->put++ : draws->read++;
     ls_random random = ls_random_open(model->seed, model->replication, purpose, client);
     random.index = (uint64_t)number * LS_LAW_DRAWS_MAX;
@@ -694,8 +694,10 @@ static void effect_of_get(ls_store_model *model, const request_record *record, l
 static void effect_of_head(ls_store_model *model, const ls_store_request *request, ls_store_reply *reply)
 {
     const ls_object *object = ls_object_table_find(&model->table, &request->key);
-    if (object == NULL) reply->status = LS_REPLY_NOT_FOUND;
-    else reply->object_bytes = object->bytes;
+    if (object == NULL)
+        reply->status = LS_REPLY_NOT_FOUND;
+    else
+        reply->object_bytes = object->bytes;
 }
 
 static ls_result effect_of_list(ls_store_model *model, const ls_store_request *request, ls_store_reply *reply)
@@ -846,8 +848,7 @@ ls_result ls_store_model_install_manifest(ls_store_model *model, const ls_manife
 
 ls_result ls_store_model_install_data(ls_store_model *model, const ls_key *key, uint64_t bytes)
 {
-    bool is_allowed =
-        key->kind == LS_OBJECT_DATA || key->kind == LS_OBJECT_FLOOR || key->kind == LS_OBJECT_CHECKPOINT;
+    bool is_allowed = key->kind == LS_OBJECT_DATA || key->kind == LS_OBJECT_FLOOR || key->kind == LS_OBJECT_CHECKPOINT;
     return is_allowed ? install(model, key, bytes, NULL) : LS_ERROR_INVALID;
 }
 
@@ -888,6 +889,5 @@ const ls_store_counters *ls_store_model_counters(const ls_store_model *model)
 
 void ls_store_model_reset_counters(ls_store_model *model)
 {
-    model->counters =
-        (ls_store_counters){.stored_objects = model->table.objects, .stored_bytes = model->table.bytes};
+    model->counters = (ls_store_counters){.stored_objects = model->table.objects, .stored_bytes = model->table.bytes};
 }

@@ -14,7 +14,8 @@ static ls_result clock_schedule(void *context, int64_t at_ns, uint64_t token)
     if (at_ns < clock->now_ns) return LS_ERROR_VIOLATED;
     if (clock->count == clock->capacity) {
         uint32_t capacity = clock->capacity == 0 ? 64 : 2 * clock->capacity;
-        store_clock_event *heap = realloc(clock->heap, capacity * sizeof *heap); /* not the project's: never made to fail */
+        store_clock_event *heap =
+            realloc(clock->heap, capacity * sizeof *heap); /* not the project's: never made to fail */
         if (heap == NULL) return LS_ERROR_MEMORY;
         clock->heap = heap;
         clock->capacity = capacity;

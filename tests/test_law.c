@@ -129,8 +129,8 @@ static void test_gamma_table(void)
 
 static void test_folded_normal(void)
 {
-    /* AWS's messages, |N(10, 2)| ms: the fold, five deviations away, adds 2 s (phi(5) - 5 Q(5)) to the mean. At 0 it is all:
-     * |N(0, 1)| has mean sqrt(2/pi). */
+    /* AWS's messages, |N(10, 2)| ms: the fold, five deviations away, adds 2 s (phi(5) - 5 Q(5)) to the mean. At 0 it is
+     * all: |N(0, 1)| has mean sqrt(2/pi). */
     ls_law far = {.law = LS_LAW_FOLDED_NORMAL, .scale_s = 0.010, .shape = 0.002, .draws = 1};
     expect_mean(&far, 0.010 + 0.004 * (1.4867195147e-6 - 5.0 * 2.8665157188e-7), 0.002);
     expect_quantile(&far, 0.8413447460685429, 0.012);
@@ -148,7 +148,8 @@ static void test_uniform(void)
     expect_quantile(&law, 0.25, 2.0);
 }
 
-/* Two draws a value: the sum, with twice the mean and twice the variance; P(sum of two exponentials <= x) is Erlang's. */
+/* Two draws a value: the sum, with twice the mean and twice the variance; P(sum of two exponentials <= x) is Erlang's.
+ */
 static void test_two_draws(void)
 {
     ls_law law = {.law = LS_LAW_EXPONENTIAL, .floor_s = 0.5, .scale_s = 1.0, .draws = 2};
@@ -158,8 +159,13 @@ static void test_two_draws(void)
 
 static void test_tail(void)
 {
-    ls_law law = {.law = LS_LAW_CONSTANT, .floor_s = 1.0, .scale_s = 1.0, .draws = 1,
-                  .tail_share = 0.1, .tail_scale_s = 10.0, .tail_shape = 4.0};
+    ls_law law = {.law = LS_LAW_CONSTANT,
+                  .floor_s = 1.0,
+                  .scale_s = 1.0,
+                  .draws = 1,
+                  .tail_share = 0.1,
+                  .tail_scale_s = 10.0,
+                  .tail_shape = 4.0};
     double second_moment = 0.9 * 4.0 + 0.1 * 4.0 * 100.0 / 2.0, mean = 0.9 * 2.0 + 0.1 * 40.0 / 3.0;
     expect_mean(&law, mean, sqrt(second_moment - mean * mean));
     expect_quantile(&law, 0.9, 2.0);

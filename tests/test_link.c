@@ -25,8 +25,8 @@ static void test_alone(void)
     ls_link_close(&link);
 }
 
-/* 1000 B/s; A of 1000 B from 0 s, B of 200 B from 0.5 s. A has 500 B left at 0.5 s; both get 500 B/s; B ends at 0.9 s, A
- * has 300 B left and the link alone: 1.2 s. */
+/* 1000 B/s; A of 1000 B from 0 s, B of 200 B from 0.5 s. A has 500 B left at 0.5 s; both get 500 B/s; B ends at 0.9 s,
+ * A has 300 B left and the link alone: 1.2 s. */
 static void test_two_overlap(void)
 {
     ls_link link;
@@ -80,7 +80,8 @@ static void test_ties(void)
 }
 
 /* 400 transfers of random sizes at random times against a reference that walks from change to change and serves every
- * transfer step by step: each end agrees to 2 ns a change, and while the link is busy it moves bandwidth bytes a second. */
+ * transfer step by step: each end agrees to 2 ns a change, and while the link is busy it moves bandwidth bytes a
+ * second. */
 static void test_random_against_reference(void)
 {
     enum { COUNT = 400 };

@@ -1,8 +1,10 @@
-/* test_presets.c - presets against what was measured: rivals that retry without pause, and quantiles of single requests.
+/* test_presets.c - presets against what was measured: rivals that retry without pause, and quantiles of single
+ * requests.
  *
- * The measurement (June 2025, Endive's analysis/distributions.json, rows "CAS"): N threads write one object with a condition, each
- * again at once, win or lose. Here N clients put the next version if absent, knowing the newest one without a read. The presets
- * were fitted on 1 and 16 threads (S3 Express: see sim/presets.c); 2, 4 and 8 are predictions.
+ * The measurement (June 2025, Endive's analysis/distributions.json, rows "CAS"): N threads write one object with a
+ * condition, each again at once, win or lose. Here N clients put the next version if absent, knowing the newest one
+ * without a read. The presets were fitted on 1 and 16 threads (S3 Express: see sim/presets.c); 2, 4 and 8 are
+ * predictions.
  */
 #include "tests/store_clock.h"
 #include "tests/suite.h"
@@ -25,13 +27,16 @@ static const ls_store_preset *preset_named(const char *name)
 typedef struct retry_result {
     double wins_per_s;
     double failure_share;
-    double attempt_s; /* mean over wins and losses */
+    double attempt_s;    /* mean over wins and losses */
     double little_share; /* failure share by the identity 1 - S R / N */
 } retry_result;
 
-static ls_result put_next(ls_store_model *model, int64_t now_ns, uint32_t client, uint64_t newest, const ls_manifest *body)
+static ls_result put_next(ls_store_model *model, int64_t now_ns, uint32_t client, uint64_t newest,
+                          const ls_manifest *body)
 {
-    ls_store_request request = {.operation = LS_PUT, .if_absent = true, .manifest = ls_manifest_retain(body),
+    ls_store_request request = {.operation = LS_PUT,
+                                .if_absent = true,
+                                .manifest = ls_manifest_retain(body),
                                 .key = {.kind = LS_OBJECT_MANIFEST, .number = newest + 1}};
     return ls_store_model_submit(model, now_ns, client, 0, &request);
 }
@@ -43,8 +48,7 @@ static retry_result retry_tightly(const ls_store_config *config, uint32_t client
     ls_error error = {""};
     retry_result result = {0};
     ls_manifest *body = ls_manifest_new_empty();
-    if (body == NULL ||
-        ls_store_model_create(config, 1, 0, store_clock_scheduler(&clock), &model, &error) != LS_OK) {
+    if (body == NULL || ls_store_model_create(config, 1, 0, store_clock_scheduler(&clock), &model, &error) != LS_OK) {
         CU_FAIL(error.text);
         ls_manifest_release(body);
         return result;
@@ -59,8 +63,10 @@ static retry_result retry_tightly(const ls_store_config *config, uint32_t client
         step = ls_store_model_event(model, clock.now_ns, token, &done, &effect);
         if (effect.happened && effect.status == LS_REPLY_OK) newest++;
         if (!done.ready) continue;
-        if (done.reply.status == LS_REPLY_OK) wins++;
-        else losses++;
+        if (done.reply.status == LS_REPLY_OK)
+            wins++;
+        else
+            losses++;
         attempts_s += ls_seconds(clock.now_ns - done.submitted_ns);
         put_next(model, clock.now_ns, done.client, newest, body);
     }
@@ -110,7 +116,8 @@ static void test_s3_express(void)
     expect_measured("s3-express", rows, 5);
 }
 
-/* A lone writer of the coarser presets: the authors' post gives 9.2 to 10.2 wins/s for Azure Blob and 15.3 to 16.6 for Premium. */
+/* A lone writer of the coarser presets: the authors' post gives 9.2 to 10.2 wins/s for Azure Blob and 15.3 to 16.6 for
+ * Premium. */
 static void test_azure_alone(void)
 {
     retry_result blob = retry_tightly(&preset_named("azure-blob")->config, 1, 2000.0);
@@ -119,8 +126,8 @@ static void test_azure_alone(void)
     CU_ASSERT(premium.wins_per_s > 13.8 && premium.wins_per_s < 16.6);
 }
 
-/* C.3 of the theory: N tight retriers, constant latency, effect at the end: 1/w wins/s, failures 1 - 1/N. With the effect in
- * the middle the rivals' starts fall between, and the log moves about twice as fast. */
+/* C.3 of the theory: N tight retriers, constant latency, effect at the end: 1/w wins/s, failures 1 - 1/N. With the
+ * effect in the middle the rivals' starts fall between, and the log moves about twice as fast. */
 static void test_constant_retriers(void)
 {
     ls_store_config config = preset_named("ideal")->config;
@@ -226,15 +233,16 @@ static void test_sized_put(void)
     enum { COUNT = 4001 };
     store_clock clock = {0};
     ls_store_model *model = NULL;
-    if (ls_store_model_create(&preset_named("s3-standard")->config, 1, 0, store_clock_scheduler(&clock), &model, NULL)) {
+    if (ls_store_model_create(&preset_named("s3-standard")->config, 1, 0, store_clock_scheduler(&clock), &model,
+                              NULL)) {
         CU_FAIL("no model");
         return;
     }
     uint32_t below[3] = {0};
     static const double bounds_ms[] = {70.0, 101.0, 137.0};
     for (uint32_t i = 0; i < COUNT; i++) {
-        ls_store_request request = {.operation = LS_PUT, .body_bytes = 500 << 10,
-                                    .key = {.kind = LS_OBJECT_DATA, .number = 1, .sequence = i}};
+        ls_store_request request = {
+            .operation = LS_PUT, .body_bytes = 500 << 10, .key = {.kind = LS_OBJECT_DATA, .number = 1, .sequence = i}};
         uint64_t token;
         ls_store_completion done = {.ready = false};
         ls_store_model_submit(model, clock.now_ns, 0, 0, &request);
@@ -269,9 +277,12 @@ static void test_all_are_valid(void)
                         LS_OK);
         CU_ASSERT_STRING_EQUAL(error.text, "");
         ls_store_model_destroy(model);
-        const ls_law *laws[] = {&presets[i].config.list,            &presets[i].config.head,
-                                &presets[i].config.get,             &presets[i].config.put,
-                                &presets[i].config.conditional_won, &presets[i].config.conditional_lost,
+        const ls_law *laws[] = {&presets[i].config.list,
+                                &presets[i].config.head,
+                                &presets[i].config.get,
+                                &presets[i].config.put,
+                                &presets[i].config.conditional_won,
+                                &presets[i].config.conditional_lost,
                                 &presets[i].config.remove};
         for (size_t l = 0; l < 7; l++) CU_ASSERT_EQUAL(laws[l]->draws, 1);
     }

@@ -88,8 +88,9 @@ uint64_t ls_mser5_truncation(const double *series, uint64_t count, bool *reliabl
 {
     uint64_t means = count / 5, best = 0;
     double mean = 0.0, squares = 0.0, smallest = INFINITY;
-    /* From the end to the start, so that each candidate's mean and sum of squares follow from the one before. The statistic
-     * for keeping means d .. n-1 is their sum of squares over (n - d)^2: the squared standard error of the mean. */
+    /* From the end to the start, so that each candidate's mean and sum of squares follow from the one before. The
+     * statistic for keeping means d .. n-1 is their sum of squares over (n - d)^2: the squared standard error of the
+     * mean. */
     for (uint64_t d = means; d-- > 0;) {
         double value = mean_of(series + 5 * d, 5);
         double kept = (double)(means - d);

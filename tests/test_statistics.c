@@ -16,7 +16,8 @@ static void test_quantiles(void)
     CU_ASSERT_DOUBLE_EQUAL(ls_student_quantile(0.95, 1e9), 1.95996, 5e-6);
 }
 
-/* Law, "Simulation Modeling and Analysis", example 4.27: ten observations, mean 1.34, S^2/10 = 0.017, 90 % half-width 0.24. */
+/* Law, "Simulation Modeling and Analysis", example 4.27: ten observations, mean 1.34, S^2/10 = 0.017, 90 % half-width
+ * 0.24. */
 static void test_estimate(void)
 {
     const double values[] = {1.20, 1.50, 1.68, 1.89, 0.95, 1.49, 1.58, 1.55, 0.50, 1.09};
@@ -40,8 +41,8 @@ static void test_estimate_edges(void)
     CU_ASSERT(isnan(ls_estimate_of(hole, 3, 0.95).half_width));
 }
 
-/* Student's own sleep data ("The probable error of a mean", 1908): paired differences have mean 1.58, t = 4.0621 with nine
- * degrees of freedom, p = 0.002833, 95 % interval 0.70 .. 2.46. */
+/* Student's own sleep data ("The probable error of a mean", 1908): paired differences have mean 1.58, t = 4.0621 with
+ * nine degrees of freedom, p = 0.002833, 95 % interval 0.70 .. 2.46. */
 static void test_paired(void)
 {
     const double first[] = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
@@ -163,6 +164,7 @@ static void test_coverage(void)
 
 LS_SUITE(statistics, {"Student's t quantiles", test_quantiles}, {"mean and interval", test_estimate},
          {"mean and interval, edges", test_estimate_edges}, {"paired t test", test_paired},
-         {"paired t test without spread", test_paired_without_spread}, {"Holm's adjustment", test_holm}, {"MSER-5", test_mser},
-         {"MSER-5 against its definition", test_mser_definition}, {"batch means", test_batch_means},
-         {"stopping rule", test_precise_enough}, {"coverage of the interval", test_coverage})
+         {"paired t test without spread", test_paired_without_spread}, {"Holm's adjustment", test_holm},
+         {"MSER-5", test_mser}, {"MSER-5 against its definition", test_mser_definition},
+         {"batch means", test_batch_means}, {"stopping rule", test_precise_enough},
+         {"coverage of the interval", test_coverage})

@@ -191,7 +191,7 @@ static void show_progress(runner *r, bool last)
     fprintf(stderr, "\r\033[K%" PRIu64 "/%" PRIu64 " runs", done, required);
     if (rate > 0.0) {
         uint64_t left_s = (uint64_t)((double)(required - done) / rate);
-        fprintf(stderr, ", %.3g/s, %" PRIu64 ":%02" PRIu64 " left", rate, left_s / 60, left_s % 60);
+        fprintf(stderr, ", %.*f/s, %" PRIu64 ":%02" PRIu64 " left", rate < 10.0 ? 1 : 0, rate, left_s / 60, left_s % 60);
     }
     fflush(stderr);
 }

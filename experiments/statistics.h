@@ -2,10 +2,8 @@
  *
  * Replications of one point are independent and identically distributed, so their mean has a Student t interval. Two
  * points under common random numbers are compared by the differences of equal replication numbers (paired t). Within
- * one long run observations are correlated: the start-up transient is cut by MSER-5 and the rest judged by batch
- * means. Sources: A. M. Law, "Simulation Modeling and Analysis", 5th ed., chapters 9 to 11; K. P. White, "An
- * effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), 1997 (MSER), and White,
- * Cobb, Spratt, WSC 2000 (MSER-5).
+ * one long run observations are correlated: the simulator cuts the start-up transient by MSER-5 (sim/mser.h), and batch
+ * means judge the rest. Source: A. M. Law, "Simulation Modeling and Analysis", 5th ed., chapters 9 to 11.
  *
  * Pure computation; no ownership. NaN among the inputs gives NaN results: callers leave out what does not apply.
  */
@@ -39,10 +37,6 @@ ls_difference ls_paired_difference(const double *treatment, const double *baseli
 /* Multiplies p values for `count` tests after Holm (1979), in place: step-down, so that the chance of any false finding
  * keeps the level. NaN values are left out and stay. LS_ERROR_MEMORY leaves them as they were. */
 ls_result ls_holm_adjust(double *p_values, uint64_t count);
-
-/* How many leading observations MSER-5 deletes: means of 5, truncation at most half of the series. *reliable (may be
- * NULL) is false when the series has fewer than 10 means or the minimum lies at that bound: the run was too short. */
-uint64_t ls_mser5_truncation(const double *series, uint64_t count, bool *reliable);
 
 /* Interval for the mean of a correlated series from `batches` means of equal length (what is left over at the start is
  * dropped). The estimate's count is `batches`; NaN fields when there are fewer observations than batches or fewer than

@@ -1,6 +1,8 @@
-/* test_statistics.c - output analysis against tables, textbook examples and closed forms. */
+/* test_statistics.c - output analysis (statistics.h, and the warm-up rule of sim/mser.h) against tables, textbook
+ * examples and closed forms. */
 #include "experiments/statistics.h"
 #include "manifest/random.h"
+#include "sim/mser.h"
 #include "tests/suite.h"
 
 #include <math.h>
@@ -84,19 +86,15 @@ static void test_holm(void)
 static void test_mser(void)
 {
     double series[200];
-    bool reliable = false;
     for (int i = 0; i < 200; i++) series[i] = i < 15 ? 10.0 * (15 - i) : (i % 2 == 0 ? 1.0 : -1.0);
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 200, &reliable), 15);
-    CU_ASSERT(reliable);
+    CU_ASSERT_EQUAL(ls_mser5(series, 200), 15);
     /* Nothing to cut in a constant series. */
     for (int i = 0; i < 200; i++) series[i] = 3.0;
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 200, &reliable), 0);
-    /* A series that falls to its very end has no steady part: the cut sticks to the bound, and that is said. */
+    CU_ASSERT_EQUAL(ls_mser5(series, 200), 0);
+    /* A series that falls to its very end has no steady part: the cut stops at half of it. */
     for (int i = 0; i < 200; i++) series[i] = exp(-0.01 * i) * 100;
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 200, &reliable), 100);
-    CU_ASSERT_FALSE(reliable);
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 4, &reliable), 0);
-    CU_ASSERT_FALSE(reliable);
+    CU_ASSERT_EQUAL(ls_mser5(series, 200), 100);
+    CU_ASSERT_EQUAL(ls_mser5(series, 4), 0);
 }
 
 /* Against the definition, computed without recurrences. */
@@ -121,7 +119,7 @@ static void test_mser_definition(void)
             best = d;
         }
     }
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 103, NULL), 5u * (unsigned)best);
+    CU_ASSERT_EQUAL(ls_mser5(series, 103), 5u * (unsigned)best);
 }
 
 static void test_batch_means(void)

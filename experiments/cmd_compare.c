@@ -29,7 +29,8 @@ static bool is_measured(const ls_stored_experiment *e, const char *name)
     return false;
 }
 
-/* "a,b" split; else those of the spec's compare metrics that any run has; else the metric of its stopping rule; else the first that was measured. */
+/* "a,b" split; else those of the spec's compare metrics that any run has; else the metric of its stopping rule; else
+ * the first that was measured. */
 static ls_result choose_metrics(const char *given, const ls_stored_experiment *e, name_list *list)
 {
     ls_result result = LS_OK;
@@ -57,8 +58,8 @@ static ls_result compare_all(const ls_arguments *arguments, const ls_stored_expe
     if (json) ls_text_add(text, "[");
     for (uint32_t i = 0; i < metrics->count && result == LS_OK; i++) {
         ls_comparison comparison;
-        result = ls_compare(e, ls_argument_text(arguments, "key"), ls_argument_text(arguments, "baseline"), metrics->names[i],
-                            &comparison, error);
+        result = ls_compare(e, ls_argument_text(arguments, "key"), ls_argument_text(arguments, "baseline"),
+                            metrics->names[i], &comparison, error);
         if (result != LS_OK) break;
         if (i > 0) ls_text_add(text, json ? "," : "\n");
         if (json) {
@@ -81,8 +82,8 @@ static int run(const ls_arguments *arguments)
     ls_text text = {0};
     ls_result result = ls_results_open(arguments->operands[0], LS_RESULTS_READ, &results, &error);
     if (result == LS_OK) {
-        result = ls_results_load(results, ls_argument_text(arguments, "experiment"), ls_argument_text(arguments, "backend"),
-                                 &experiment, &error);
+        result = ls_results_load(results, ls_argument_text(arguments, "experiment"),
+                                 ls_argument_text(arguments, "backend"), &experiment, &error);
     }
     if (result == LS_OK) result = choose_metrics(ls_argument_text(arguments, "metric"), experiment, &metrics);
     if (result == LS_OK) result = compare_all(arguments, experiment, &metrics, &text, &error);
@@ -98,7 +99,8 @@ static int run(const ls_arguments *arguments)
 
 static const ls_command_option options[] = {
     {"metric", 'm', LS_ARGUMENT_TEXT, "NAME,...", NULL, 0, 0, "which metrics; default: what the spec compares"},
-    {"baseline", 'b', LS_ARGUMENT_TEXT, "LABEL", NULL, 0, 0, "compare against this; default: the spec's, else the first"},
+    {"baseline", 'b', LS_ARGUMENT_TEXT, "LABEL", NULL, 0, 0,
+     "compare against this; default: the spec's, else the first"},
     {"key", 'k', LS_ARGUMENT_TEXT, "KEY", NULL, 0, 0, "the swept key to compare by; default: the spec's, else policy"},
     {"experiment", 'e', LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0, "which experiment, if the file holds several"},
     {"backend", 0, LS_ARGUMENT_TEXT, "STORE", NULL, 0, 0, "runs of this backend; default: of the latest run"},
@@ -110,7 +112,8 @@ const ls_command ls_command_compare = {
     .minimum_operands = 1,
     .maximum_operands = 1,
     .summary = "Table of policies: mean and interval, paired difference to a baseline, p value",
-    .details = "Points that agree in every other swept key form a group. Differences pair equal replications, which met the same\n"
+    .details = "Points that agree in every other swept key form a group. Differences pair equal replications, which "
+               "met the same\n"
                "random numbers; p is of the paired t test, and adjusted after Holm for the tests of a group.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

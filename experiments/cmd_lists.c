@@ -1,5 +1,5 @@
-/* cmd_lists.c - `lakestream policies`, `presets`, `keys`, `metrics`: the tables that specs are written from, printed from the
- * same rows that specs are checked against. */
+/* cmd_lists.c - `lakestream policies`, `presets`, `keys`, `metrics`: the tables that specs are written from, printed
+ * from the same rows that specs are checked against. */
 #include "experiments/commands.h"
 #include "experiments/setting.h"
 #include "experiments/spec.h"
@@ -32,8 +32,8 @@ static void json_member(ls_text *text, const char *opening, const char *value)
 
 static void policy_table(const ls_policy *policy, ls_text *text)
 {
-    ls_text_format(text, "%s%s\n    %s. Source: %s\n", policy->name, policy->simulator_only ? " (simulator only)" : "", policy->rule,
-                   policy->source);
+    ls_text_format(text, "%s%s\n    %s. Source: %s\n", policy->name, policy->simulator_only ? " (simulator only)" : "",
+                   policy->rule, policy->source);
     for (uint32_t i = 0; i < policy->parameter_count; i++) {
         const ls_policy_parameter *parameter = &policy->parameters[i];
         char value[32], low[32], high[32];
@@ -135,7 +135,8 @@ static int run_presets(const ls_arguments *arguments)
             json_member(&text, ",\"source\":", presets[i].source);
             ls_text_add(&text, "}");
         } else {
-            ls_text_format(&text, "%-16s %s\n%-16s source: %s\n", presets[i].name, presets[i].meaning, "", presets[i].source);
+            ls_text_format(&text, "%-16s %s\n%-16s source: %s\n", presets[i].name, presets[i].meaning, "",
+                           presets[i].source);
         }
     }
     if (json) ls_text_add(&text, "]\n");

@@ -1,8 +1,9 @@
-/* cmd_plot.c - `lakestream plot DB|SPEC`: the plotting table of an experiment (tidy.h), and gnuplot run on its script.
+/* cmd_plot.c - `lakestream plot DB|SPEC`: the plotting table of an experiment (tidy.h), and gnuplot run on its
+ * script.
  *
- * A script <name>.gp finds these variables: data (the table's path), output (the picture's path; the suffix, .svg or .png, tells
- * the terminal to set), published (folder of published numbers), title_text and shows (of the spec). The scripts' folder is in
- * the load path. The script runs once for each of SVG and PNG.
+ * A script <name>.gp finds these variables: data (the table's path), output (the picture's path; the suffix, .svg or
+ * .png, tells the terminal to set), published (folder of published numbers), title_text and shows (of the spec). The
+ * scripts' folder is in the load path. The script runs once for each of SVG and PNG.
  */
 #include "experiments/commands.h"
 #include "experiments/folder.h"
@@ -24,10 +25,7 @@ typedef struct plot_job {
     ls_error *error;
 } plot_job;
 
-static ls_result out_of_memory(const plot_job *job)
-{
-    return ls_fail(job->error, LS_ERROR_MEMORY, "out of memory");
-}
+static ls_result out_of_memory(const plot_job *job) { return ls_fail(job->error, LS_ERROR_MEMORY, "out of memory"); }
 
 /* A gnuplot string in single quotes: nothing but the quote is special in it. */
 static void add_quoted(ls_text *text, const char *string)
@@ -69,9 +67,10 @@ static ls_result find_script(const plot_job *job, const ls_stored_experiment *e,
     *script = find_script_near(folder, e->name);
     ls_result result = LS_OK;
     if (*script == NULL) {
-        result = ls_fail(job->error, LS_ERROR_INVALID,
-                         "no plot script %s.gp in %s/plots or %s; name its folder with --plots (the table is %s/%s.tsv)", e->name,
-                         folder, folder, job->folder, e->name);
+        result =
+            ls_fail(job->error, LS_ERROR_INVALID,
+                    "no plot script %s.gp in %s/plots or %s; name its folder with --plots (the table is %s/%s.tsv)",
+                    e->name, folder, folder, job->folder, e->name);
     }
     ls_free(stored);
     return result;
@@ -84,14 +83,16 @@ static ls_result spawn_gnuplot(const plot_job *job, const char *settings, const 
     fflush(NULL);
     int failure = posix_spawnp(&pid, "gnuplot", NULL, NULL, words, environ);
     if (failure == ENOENT) {
-        return ls_fail(job->error, LS_ERROR_IO, "gnuplot is not installed; install it (Debian: apt-get install gnuplot-nox), or "
-                                                "plot the table with another program");
+        return ls_fail(job->error, LS_ERROR_IO,
+                       "gnuplot is not installed; install it (Debian: apt-get install gnuplot-nox), or "
+                       "plot the table with another program");
     }
     if (failure != 0) return ls_fail(job->error, LS_ERROR_IO, "gnuplot cannot be started: %s", strerror(failure));
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return LS_OK;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return ls_fail(job->error, LS_ERROR_IO, "gnuplot cannot be started");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        return ls_fail(job->error, LS_ERROR_IO, "gnuplot cannot be started");
     return ls_fail(job->error, LS_ERROR_IO, "gnuplot failed on %s; its own message stands above", script);
 }
 
@@ -116,7 +117,8 @@ static ls_result draw(const plot_job *job, const ls_stored_experiment *e, const 
     add_setting(&settings, "; shows=", e->shows);
     result = settings.failed ? out_of_memory(job) : spawn_gnuplot(job, settings.bytes, script);
     if (result == LS_OK && access(output, R_OK) != 0) {
-        result = ls_fail(job->error, LS_ERROR_IO, "%s: gnuplot ended without writing it; the script must `set output output`", output);
+        result = ls_fail(job->error, LS_ERROR_IO,
+                         "%s: gnuplot ended without writing it; the script must `set output output`", output);
     }
     if (result == LS_OK) printf("%s\n", output);
 done:
@@ -165,7 +167,8 @@ static ls_result collect_name(void *context, const ls_results_summary *summary)
 static ls_result plot_named(const plot_job *job, ls_results *results, const char *name)
 {
     ls_stored_experiment *experiment = NULL;
-    ls_result result = ls_results_load(results, name, ls_argument_text(job->arguments, "backend"), &experiment, job->error);
+    ls_result result =
+        ls_results_load(results, name, ls_argument_text(job->arguments, "backend"), &experiment, job->error);
     if (result == LS_OK) result = plot_experiment(job, experiment);
     ls_stored_experiment_free(experiment);
     return result;
@@ -225,14 +228,16 @@ static int run(const ls_arguments *arguments)
     const char *path = arguments->operands[0];
     ls_result result = ls_folder_make(job.folder, &error);
     if (result == LS_OK) {
-        result = is_spec(path) ? plot_spec(&job, path) : plot_database(&job, path, ls_argument_text(arguments, "experiment"));
+        result = is_spec(path) ? plot_spec(&job, path)
+                               : plot_database(&job, path, ls_argument_text(arguments, "experiment"));
     }
     return result == LS_OK ? LS_EXIT_DONE : ls_report_error(arguments, result, &error);
 }
 
 static const ls_command_option options[] = {
     {"output", 'o', LS_ARGUMENT_TEXT, "DIR", "results/plots", 0, 0, "folder for the table and the pictures"},
-    {"input", 'i', LS_ARGUMENT_TEXT, "DB", NULL, 0, 0, "results file that holds the spec's runs; default results/<name>.db"},
+    {"input", 'i', LS_ARGUMENT_TEXT, "DB", NULL, 0, 0,
+     "results file that holds the spec's runs; default results/<name>.db"},
     {"plots", 'p', LS_ARGUMENT_TEXT, "DIR", NULL, 0, 0, "folder of the scripts; default: next to the spec, in plots/"},
     {"published", 0, LS_ARGUMENT_TEXT, "DIR", "results/published", 0, 0, "folder of published numbers to draw beside"},
     {"experiment", 'e', LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0, "which experiment; default: all in the file"},
@@ -245,9 +250,11 @@ const ls_command ls_command_plot = {
     .minimum_operands = 1,
     .maximum_operands = 1,
     .summary = "Draw an experiment's figure: a table (TSV), and SVG and PNG by gnuplot",
-    .details = "SPEC.json stands for results/<name>.db. The script <name>.gp finds the variables data, output (its suffix tells SVG\n"
-               "from PNG), published, title_text and shows. The table has one row a point: the swept keys, replications,\n"
-               "then for each metric its mean and <metric>.half_width (95 %), all to be named in `using`.",
+    .details =
+        "SPEC.json stands for results/<name>.db. The script <name>.gp finds the variables data, output (its suffix "
+        "tells SVG\n"
+        "from PNG), published, title_text and shows. The table has one row a point: the swept keys, replications,\n"
+        "then for each metric its mean and <metric>.half_width (95 %), all to be named in `using`.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run};

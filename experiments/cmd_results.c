@@ -10,8 +10,8 @@
 static ls_result print_summary(void *context, const ls_results_summary *s)
 {
     (void)context;
-    printf("%-24s %6" PRIu64 " points %8" PRIu64 " runs %4" PRIu64 " failed  seed %" PRIu64 "%s  %s  %s\n", s->name, s->points,
-           s->runs_ok, s->runs_failed, s->seed, s->quick ? " quick" : "", s->added, s->title);
+    printf("%-24s %6" PRIu64 " points %8" PRIu64 " runs %4" PRIu64 " failed  seed %" PRIu64 "%s  %s  %s\n", s->name,
+           s->points, s->runs_ok, s->runs_failed, s->seed, s->quick ? " quick" : "", s->added, s->title);
     return LS_OK;
 }
 
@@ -24,8 +24,9 @@ static ls_result add_summary(void *context, const ls_results_summary *s)
     ls_text_json(text, s->title);
     ls_text_add(text, ",\"added\":");
     ls_text_json(text, s->added);
-    ls_text_format(text, ",\"seed\":%" PRIu64 ",\"quick\":%s,\"points\":%" PRIu64 ",\"runs\":%" PRIu64 ",\"failed\":%" PRIu64 "}",
-                   s->seed, s->quick ? "true" : "false", s->points, s->runs_ok, s->runs_failed);
+    ls_text_format(
+        text, ",\"seed\":%" PRIu64 ",\"quick\":%s,\"points\":%" PRIu64 ",\"runs\":%" PRIu64 ",\"failed\":%" PRIu64 "}",
+        s->seed, s->quick ? "true" : "false", s->points, s->runs_ok, s->runs_failed);
     return LS_OK;
 }
 
@@ -57,7 +58,8 @@ static int run_results(const ls_arguments *arguments)
     bool hashing = strcmp(arguments->operands[0], "hash") == 0;
     ls_result result = LS_OK;
     if (!hashing && strcmp(arguments->operands[0], "list") != 0) {
-        result = ls_fail(&error, LS_ERROR_INVALID, "\"%.100s\": expected hash or list; usage: lakestream results hash|list DB",
+        result = ls_fail(&error, LS_ERROR_INVALID,
+                         "\"%.100s\": expected hash or list; usage: lakestream results hash|list DB",
                          arguments->operands[0]);
     }
     if (result == LS_OK) result = ls_results_open(arguments->operands[1], LS_RESULTS_READ, &results, &error);
@@ -86,16 +88,17 @@ const ls_command ls_command_results = {
     .minimum_operands = 2,
     .maximum_operands = 2,
     .summary = "List what a results file holds, or hash its content",
-    .details = "The hash covers experiments, points, runs and metrics, and neither order of insertion, wall time, paths nor dates:\n"
-               "two files of the same experiment, seed and program have the same hash, whatever -j or shards made them.",
+    .details =
+        "The hash covers experiments, points, runs and metrics, and neither order of insertion, wall time, paths nor "
+        "dates:\n"
+        "two files of the same experiment, seed and program have the same hash, whatever -j or shards made them.",
     .options = options,
     .option_count = 1,
     .run = run_results};
 
-const ls_command ls_command_merge = {
-    .name = "merge",
-    .operands = "OUT DB [DB ...]",
-    .minimum_operands = 2,
-    .maximum_operands = 100000,
-    .summary = "Join results files, such as the shards of one experiment, into OUT",
-    .run = run_merge};
+const ls_command ls_command_merge = {.name = "merge",
+                                     .operands = "OUT DB [DB ...]",
+                                     .minimum_operands = 2,
+                                     .maximum_operands = 100000,
+                                     .summary = "Join results files, such as the shards of one experiment, into OUT",
+                                     .run = run_merge};

@@ -1,4 +1,5 @@
-/* cmd_run.c - `lakestream run SPEC`: from the command line to a runner configuration, and its report to people or JSON. */
+/* cmd_run.c - `lakestream run SPEC`: from the command line to a runner configuration, and its report to people or
+ * JSON. */
 #include "experiments/commands.h"
 #include "experiments/folder.h"
 #include "experiments/run_real.h"
@@ -56,13 +57,15 @@ static ls_result check_backend(const ls_spec *spec, const char *backend, ls_erro
         if (strncmp(backend, forms[i], strlen(forms[i])) == 0 && backend[strlen(forms[i])] != '\0') known = true;
     }
     if (!known) {
-        return ls_fail(error, LS_ERROR_INVALID, "--backend %.200s: expected sim, memory, dir:PATH or s3://BUCKET/PREFIX", backend);
+        return ls_fail(error, LS_ERROR_INVALID,
+                       "--backend %.200s: expected sim, memory, dir:PATH or s3://BUCKET/PREFIX", backend);
     }
     for (uint32_t i = 0; i < spec->point_count; i++) {
         const ls_policy *policy = spec->points[i].scenario.policy.policy;
         if (policy == NULL || !policy->simulator_only) continue;
         return ls_fail(error, LS_ERROR_INVALID,
-                       "point %u: the policy %s exists in the simulator only; leave it out, or use --backend sim", i, policy->name);
+                       "point %u: the policy %s exists in the simulator only; leave it out, or use --backend sim", i,
+                       policy->name);
     }
     return LS_OK;
 }
@@ -89,7 +92,8 @@ static ls_result results_path(const ls_arguments *arguments, const ls_spec *spec
     return given == NULL ? ls_folder_make("results", error) : LS_OK;
 }
 
-static void print_report(const ls_arguments *arguments, const ls_spec *spec, const char *path, const ls_runner_report *report)
+static void print_report(const ls_arguments *arguments, const ls_spec *spec, const char *path,
+                         const ls_runner_report *report)
 {
     uint64_t done = report->reused + report->ran;
     if (ls_argument_flag(arguments, "json")) {
@@ -99,8 +103,8 @@ static void print_report(const ls_arguments *arguments, const ls_spec *spec, con
         ls_text_add(&text, ",\"results\":");
         ls_text_json(&text, path);
         ls_text_format(&text,
-                       ",\"points\":%u,\"required\":%" PRIu64 ",\"reused\":%" PRIu64 ",\"ran\":%" PRIu64 ",\"failed\":%" PRIu64
-                       ",\"interrupted\":%s,\"wall_s\":",
+                       ",\"points\":%u,\"required\":%" PRIu64 ",\"reused\":%" PRIu64 ",\"ran\":%" PRIu64
+                       ",\"failed\":%" PRIu64 ",\"interrupted\":%s,\"wall_s\":",
                        spec->point_count, report->required, report->reused, report->ran, report->failed,
                        report->interrupted ? "true" : "false");
         ls_text_number(&text, report->wall_s);
@@ -110,15 +114,17 @@ static void print_report(const ls_arguments *arguments, const ls_spec *spec, con
     } else {
         printf("%s: %u points, %" PRIu64 " of %" PRIu64 " runs (%" PRIu64 " new, %" PRIu64 " stored before, %" PRIu64
                " failed) in %.1f s: %s\n",
-               spec->name, spec->point_count, done, report->required, report->ran, report->reused, report->failed, report->wall_s,
-               path);
+               spec->name, spec->point_count, done, report->required, report->ran, report->reused, report->failed,
+               report->wall_s, path);
     }
     if (report->interrupted) {
-        fprintf(stderr, "lakestream run: interrupted; what was finished is stored, the same command goes on from there\n");
+        fprintf(stderr,
+                "lakestream run: interrupted; what was finished is stored, the same command goes on from there\n");
     }
 }
 
-static int finish(const ls_arguments *arguments, ls_result result, const ls_runner_report *report, const ls_error *error)
+static int finish(const ls_arguments *arguments, ls_result result, const ls_runner_report *report,
+                  const ls_error *error)
 {
     if (result != LS_OK) return ls_report_error(arguments, result, error);
     if (report->interrupted) return LS_EXIT_INTERRUPTED;
@@ -142,7 +148,8 @@ static int run(const ls_arguments *arguments)
                                .origin = {LS_VERSION, backend},
                                .progress = isatty(STDERR_FILENO) == 1,
                                .note = note};
-    config.jobs = ls_argument_given(arguments, "jobs") ? (uint32_t)ls_argument_whole(arguments, "jobs") : default_jobs(backend);
+    config.jobs =
+        ls_argument_given(arguments, "jobs") ? (uint32_t)ls_argument_whole(arguments, "jobs") : default_jobs(backend);
     ls_result result = parse_shard(ls_argument_text(arguments, "shard"), &config, &error);
     if (result == LS_OK) {
         result = ls_spec_read(arguments->operands[0], &vocabulary, ls_argument_flag(arguments, "quick"), &spec, &error);
@@ -168,9 +175,11 @@ static const ls_command_option options[] = {
     {"backend", 'b', LS_ARGUMENT_TEXT, "STORE", "sim", 0, 0, "sim, memory, dir:PATH or s3://BUCKET/PREFIX"},
     {"output", 'o', LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0, "results file; default results/<name of the spec>.db"},
     {"jobs", 'j', LS_ARGUMENT_WHOLE, "N", NULL, 1, 4096, "worker processes; default all processors, 1 on a real store"},
-    {"quick", 'q', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "with the spec's \"quick\" overrides: smaller, for a first look"},
+    {"quick", 'q', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0,
+     "with the spec's \"quick\" overrides: smaller, for a first look"},
     {"seed", 's', LS_ARGUMENT_WHOLE, "SEED", NULL, 0, 9007199254740992.0, "instead of the spec's"},
-    {"shard", 0, LS_ARGUMENT_TEXT, "I/N", NULL, 0, 0, "only every N-th point, from the I-th on; `merge` joins the files"},
+    {"shard", 0, LS_ARGUMENT_TEXT, "I/N", NULL, 0, 0,
+     "only every N-th point, from the I-th on; `merge` joins the files"},
     {"json", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "report as JSON"}};
 
 const ls_command ls_command_run = {
@@ -179,9 +188,11 @@ const ls_command ls_command_run = {
     .minimum_operands = 1,
     .maximum_operands = 1,
     .summary = "Run an experiment: every point and replication of a spec, into a results file",
-    .details = "A run that the results file holds already (same resolved scenario, seed, replication, program version, backend)\n"
-               "is not run again: repeat the command after an interruption and it goes on. The content of the file does not\n"
-               "depend on -j. Exit code 1 when a run failed or crashed; each is named.",
+    .details =
+        "A run that the results file holds already (same resolved scenario, seed, replication, program version, "
+        "backend)\n"
+        "is not run again: repeat the command after an interruption and it goes on. The content of the file does not\n"
+        "depend on -j. Exit code 1 when a run failed or crashed; each is named.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run};

@@ -52,8 +52,8 @@ static ls_result unknown_option(const ls_command *command, const char *name, ls_
 {
     const char *nearest = ls_nearest(name, command->options, command->option_count, option_name);
     return ls_fail(error, LS_ERROR_INVALID, "no option --%.100s%s%s%s; `lakestream %s --help` lists them", name,
-                   nearest != NULL ? "; did you mean --" : "", nearest != NULL ? nearest : "", nearest != NULL ? "?" : "",
-                   command->name);
+                   nearest != NULL ? "; did you mean --" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "?" : "", command->name);
 }
 
 static bool parse_number(const char *text, double *number)
@@ -97,7 +97,8 @@ static ls_result take_option(ls_arguments *arguments, int count, char *const *wo
     char name[128];
     size_t length = equals != NULL ? (size_t)(equals - word - 2) : strlen(word + (is_long ? 2 : 1));
     if (!is_long) length = 1;
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word + (is_long ? 2 : 1));
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+             word + (is_long ? 2 : 1));
     uint32_t i = 0;
     while (i < command->option_count &&
            !(is_long ? strcmp(command->options[i].name, name) == 0 : command->options[i].letter == name[0])) {
@@ -105,7 +106,8 @@ static ls_result take_option(ls_arguments *arguments, int count, char *const *wo
     }
     if (i == command->option_count) {
         if (is_long) return unknown_option(command, name, error);
-        return ls_fail(error, LS_ERROR_INVALID, "no option -%c; `lakestream %s --help` lists them", name[0], command->name);
+        return ls_fail(error, LS_ERROR_INVALID, "no option -%c; `lakestream %s --help` lists them", name[0],
+                       command->name);
     }
     const char *attached = equals != NULL ? equals + 1 : !is_long && word[2] != '\0' ? word + 2 : NULL;
     if (command->options[i].kind == LS_ARGUMENT_FLAG) {
@@ -124,12 +126,13 @@ static ls_result check_operands(const ls_arguments *arguments, ls_error *error)
     const ls_command *command = arguments->command;
     if (arguments->help) return LS_OK;
     if (arguments->operand_count > command->maximum_operands) {
-        return ls_fail(error, LS_ERROR_INVALID, "\"%.200s\" is one argument too many; usage: lakestream %s %s [options]",
+        return ls_fail(error, LS_ERROR_INVALID,
+                       "\"%.200s\" is one argument too many; usage: lakestream %s %s [options]",
                        arguments->operands[command->maximum_operands], command->name, command->operands);
     }
     if (arguments->operand_count < command->minimum_operands) {
-        return ls_fail(error, LS_ERROR_INVALID, "an argument is missing; usage: lakestream %s %s [options]", command->name,
-                       command->operands);
+        return ls_fail(error, LS_ERROR_INVALID, "an argument is missing; usage: lakestream %s %s [options]",
+                       command->name, command->operands);
     }
     return LS_OK;
 }
@@ -176,10 +179,7 @@ bool ls_argument_given(const ls_arguments *arguments, const char *name)
     return i < arguments->command->option_count && arguments->given[i];
 }
 
-bool ls_argument_flag(const ls_arguments *arguments, const char *name)
-{
-    return ls_argument_given(arguments, name);
-}
+bool ls_argument_flag(const ls_arguments *arguments, const char *name) { return ls_argument_given(arguments, name); }
 
 const char *ls_argument_text(const ls_arguments *arguments, const char *name)
 {
@@ -212,8 +212,8 @@ static void print_option(const ls_command_option *option)
 
 void ls_command_help(const ls_command *command)
 {
-    printf("usage: lakestream %s%s%s%s\n\n%s.\n", command->name, command->operands[0] != '\0' ? " " : "", command->operands,
-           command->option_count > 0 ? " [options]" : "", command->summary);
+    printf("usage: lakestream %s%s%s%s\n\n%s.\n", command->name, command->operands[0] != '\0' ? " " : "",
+           command->operands, command->option_count > 0 ? " [options]" : "", command->summary);
     if (command->option_count > 0) printf("\n");
     for (uint32_t i = 0; i < command->option_count; i++) print_option(&command->options[i]);
     if (command->details != NULL) printf("\n%s\n", command->details);

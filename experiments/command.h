@@ -1,14 +1,19 @@
 /* command.h - the commands of the program and their options, as rows of tables.
  *
- * Parsing, --help and the messages for unknown names all come from these rows. A command's code gets its values by option name;
- * asking for a name that is not in its table is a programming error and gives "" or 0.
+ * Parsing, --help and the messages for unknown names all come from these rows. A command's code gets its values by
+ * option name; asking for a name that is not in its table is a programming error and gives "" or 0.
  */
 #ifndef LS_COMMAND_H
 #define LS_COMMAND_H
 
 #include "manifest/base.h"
 
-typedef enum ls_argument_kind { LS_ARGUMENT_FLAG = 1, LS_ARGUMENT_TEXT, LS_ARGUMENT_WHOLE, LS_ARGUMENT_REAL } ls_argument_kind;
+typedef enum ls_argument_kind {
+    LS_ARGUMENT_FLAG = 1,
+    LS_ARGUMENT_TEXT,
+    LS_ARGUMENT_WHOLE,
+    LS_ARGUMENT_REAL
+} ls_argument_kind;
 
 typedef struct ls_command_option {
     const char *name; /* --name */
@@ -46,7 +51,13 @@ struct ls_arguments {
     bool help; /* --help was given */
 };
 
-enum { LS_EXIT_DONE = 0, LS_EXIT_CHECK_FAILED = 1, LS_EXIT_USAGE = 2, LS_EXIT_ENVIRONMENT = 3, LS_EXIT_INTERRUPTED = 130 };
+enum {
+    LS_EXIT_DONE = 0,
+    LS_EXIT_CHECK_FAILED = 1,
+    LS_EXIT_USAGE = 2,
+    LS_EXIT_ENVIRONMENT = 3,
+    LS_EXIT_INTERRUPTED = 130
+};
 
 /* The exit code that a result stands for. */
 int ls_exit_code(ls_result result);
@@ -58,15 +69,17 @@ int ls_report_error(const ls_arguments *arguments, ls_result result, const ls_er
 const ls_command *const *ls_commands(uint32_t *count);
 const ls_command *ls_command_find(const char *name); /* NULL if there is none */
 
-/* Parses what follows the command's name: "--name value", "--name=value", "-x value", "-xvalue", "--" ends options. "--help"
- * is known to every command. LS_ERROR_INVALID with the nearest name; LS_ERROR_MEMORY. Free with ls_arguments_free. */
+/* Parses what follows the command's name: "--name value", "--name=value", "-x value", "-xvalue", "--" ends options.
+ * "--help" is known to every command. LS_ERROR_INVALID with the nearest name; LS_ERROR_MEMORY. Free with
+ * ls_arguments_free. */
 ls_result ls_arguments_parse(const ls_command *command, int count, char *const *words, ls_arguments *arguments,
                              ls_error *error);
 void ls_arguments_free(ls_arguments *arguments);
 
 bool ls_argument_given(const ls_arguments *arguments, const char *name);
 bool ls_argument_flag(const ls_arguments *arguments, const char *name);
-const char *ls_argument_text(const ls_arguments *arguments, const char *name); /* NULL when neither given nor defaulted */
+const char *ls_argument_text(const ls_arguments *arguments,
+                             const char *name); /* NULL when neither given nor defaulted */
 uint64_t ls_argument_whole(const ls_arguments *arguments, const char *name);
 double ls_argument_real(const ls_arguments *arguments, const char *name);
 

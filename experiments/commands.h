@@ -1,4 +1,5 @@
-/* commands.h - the rows of the command table, one a command; each is defined by the cmd_*.c file that carries it out. */
+/* commands.h - the rows of the command table, one a command; each is defined by the cmd_*.c file that carries it out.
+ */
 #ifndef LS_COMMANDS_H
 #define LS_COMMANDS_H
 

@@ -26,8 +26,8 @@ static ls_result find_name(const char *what, const char *wanted, char *const *na
     }
     ls_text_add(&list, count == 0 ? "none" : "");
     ls_did_you_mean(wanted, (const char *const *)names, count, nearest);
-    ls_result result = ls_fail(error, LS_ERROR_INVALID, "no %s \"%.100s\" in these results; there are: %.600s%s", what, wanted,
-                               list.failed ? "?" : list.bytes, nearest);
+    ls_result result = ls_fail(error, LS_ERROR_INVALID, "no %s \"%.100s\" in these results; there are: %.600s%s", what,
+                               wanted, list.failed ? "?" : list.bytes, nearest);
     ls_text_free(&list);
     return result;
 }
@@ -44,7 +44,8 @@ static ls_result find_baseline(const ls_stored_experiment *e, uint32_t key, cons
                                ls_error *error)
 {
     int best = 0;
-    if (e->point_count == 0) return ls_fail(error, LS_ERROR_INVALID, "%s: no points; run the experiment first", e->name);
+    if (e->point_count == 0)
+        return ls_fail(error, LS_ERROR_INVALID, "%s: no points; run the experiment first", e->name);
     if (wanted == NULL) {
         *label = e->points[0].labels[key];
         return LS_OK;
@@ -146,7 +147,8 @@ static ls_result add_group(ls_comparison *c, uint32_t first, bool *taken)
     }
     c->group_count++;
     ls_result result = LS_OK;
-    for (uint32_t r = start; r < c->row_count && result == LS_OK; r++) result = fill_row(c, &c->rows[r], baseline_point);
+    for (uint32_t r = start; r < c->row_count && result == LS_OK; r++)
+        result = fill_row(c, &c->rows[r], baseline_point);
     return result == LS_OK ? adjust_group(c->rows + start, c->row_count - start) : result;
 }
 
@@ -154,8 +156,8 @@ ls_result ls_compare(const ls_stored_experiment *e, const char *key, const char 
                      ls_comparison *c, ls_error *error)
 {
     *c = (ls_comparison){.experiment = e};
-    ls_result result = find_name("swept key", key != NULL ? key : e->compare_key, e->swept_keys, e->swept_key_count, &c->key,
-                                 error);
+    ls_result result =
+        find_name("swept key", key != NULL ? key : e->compare_key, e->swept_keys, e->swept_key_count, &c->key, error);
     if (result == LS_OK) result = find_name("metric", metric, e->metric_names, e->metric_count, &c->metric, error);
     if (result == LS_OK) {
         result = find_baseline(e, c->key, baseline != NULL ? baseline : e->compare_baseline, &c->baseline, error);
@@ -204,11 +206,12 @@ static void add_group_header(const ls_comparison *c, const ls_comparison_row *ro
         any = true;
     }
     if (any) ls_text_add(text, "\n");
-    ls_text_format(text, "  %-*s %5s  %-20s %5s  %-20s %9s %9s %9s\n", width, e->swept_keys[c->key], "runs", "mean", "pairs",
-                   "difference", "relative", "p", "p (Holm)");
+    ls_text_format(text, "  %-*s %5s  %-20s %5s  %-20s %9s %9s %9s\n", width, e->swept_keys[c->key], "runs", "mean",
+                   "pairs", "difference", "relative", "p", "p (Holm)");
 }
 
-static void add_row(const ls_comparison *c, const ls_comparison_row *row, double baseline_mean, int width, ls_text *text)
+static void add_row(const ls_comparison *c, const ls_comparison_row *row, double baseline_mean, int width,
+                    ls_text *text)
 {
     char mean[64], difference[64];
     estimate_text(&row->estimate, mean, sizeof mean);

@@ -1,4 +1,5 @@
-/* digest.c - SHA-256 through libcrypto's EVP interface. A failure of libcrypto is remembered and reported at the end. */
+/* digest.c - SHA-256 through libcrypto's EVP interface. A failure of libcrypto is remembered and
+ * reported at the end. */
 #include "experiments/digest.h"
 
 #include <openssl/evp.h>

@@ -1,5 +1,5 @@
-/* json.c - strict JSON input (json.h). Two passes: a scan of the bytes that counts depth and refuses what cJSON would let
- * pass or truncate, then cJSON, then a walk of the tree for duplicate keys. Grammar: RFC 8259. */
+/* json.c - strict JSON input (json.h). Two passes: a scan of the bytes that counts depth and refuses what cJSON would
+ * let pass or truncate, then cJSON, then a walk of the tree for duplicate keys. Grammar: RFC 8259. */
 #include "experiments/json.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ static ls_result fail_at(const ls_json *json, size_t offset, ls_error *error, ls
     return ls_fail(error, result, "%s:%u:%u: %s", json->name, line, column, message);
 }
 
-/* Length of the well-formed UTF-8 sequence at bytes (RFC 3629), or 0. The text ends in NUL, which no sequence contains. */
+/* Length of the well-formed UTF-8 sequence at bytes (RFC 3629), or 0. The text ends in NUL, which no sequence contains.
+ */
 static size_t utf8_length(const unsigned char *bytes)
 {
     static const struct {
@@ -49,10 +50,7 @@ static size_t utf8_length(const unsigned char *bytes)
     return 0;
 }
 
-static size_t digits_at(const char *text)
-{
-    return strspn(text, "0123456789");
-}
+static size_t digits_at(const char *text) { return strspn(text, "0123456789"); }
 
 /* Length of the JSON number at text, or 0 when it breaks the grammar. */
 static size_t number_length(const char *text)
@@ -181,11 +179,13 @@ static ls_result parse_tree(ls_json *json, ls_error *error)
     size_t offset = end >= json->text && end <= json->text + json->length ? (size_t)(end - json->text) : 0;
     offset += strspn(json->text + offset, " \t\r\n");
     if (json->text[offset] == '\0') {
-        return fail_at(json, offset, error, LS_ERROR_INVALID, "the JSON text ends here, before its end; a bracket, brace "
-                                                              "or value is missing");
+        return fail_at(json, offset, error, LS_ERROR_INVALID,
+                       "the JSON text ends here, before its end; a bracket, brace "
+                       "or value is missing");
     }
-    return fail_at(json, offset, error, LS_ERROR_INVALID,
-                   "JSON syntax: unexpected text here; look for a missing comma, colon or quote, or for text after the end");
+    return fail_at(
+        json, offset, error, LS_ERROR_INVALID,
+        "JSON syntax: unexpected text here; look for a missing comma, colon or quote, or for text after the end");
 }
 
 ls_result ls_json_parse(const char *name, const char *text, size_t length, ls_json *json, ls_error *error)
@@ -208,7 +208,8 @@ ls_result ls_json_read(const char *path, ls_json *json, ls_error *error)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
-        return ls_fail(error, LS_ERROR_INVALID, "%s: cannot be read (%s); give the path of a spec file", path, strerror(errno));
+        return ls_fail(error, LS_ERROR_INVALID, "%s: cannot be read (%s); give the path of a spec file", path,
+                       strerror(errno));
     }
     size_t capacity = LS_JSON_BYTES_MAX + 1;
     char *text = ls_allocate(capacity);
@@ -218,8 +219,9 @@ ls_result ls_json_read(const char *path, ls_json *json, ls_error *error)
     }
     size_t length = fread(text, 1, capacity, file);
     int read_errno = errno;
-    ls_result result = ferror(file) ? ls_fail(error, LS_ERROR_INVALID, "%s: cannot be read (%s)", path, strerror(read_errno))
-                                    : ls_json_parse(path, text, length, json, error);
+    ls_result result = ferror(file)
+                           ? ls_fail(error, LS_ERROR_INVALID, "%s: cannot be read (%s)", path, strerror(read_errno))
+                           : ls_json_parse(path, text, length, json, error);
     fclose(file);
     ls_free(text);
     return result;
@@ -236,7 +238,8 @@ static bool ordinal(const cJSON *node, const cJSON *target, uint32_t *count)
     return false;
 }
 
-/* Offset of the n-th value (from 1) of well-formed JSON, or of its key. Keys are told from strings by the colon that follows. */
+/* Offset of the n-th value (from 1) of well-formed JSON, or of its key. Keys are told from strings by the colon that
+ * follows. */
 static size_t offset_of_value(const char *text, uint32_t wanted)
 {
     size_t at = 0, key = SIZE_MAX;
@@ -275,7 +278,8 @@ void ls_json_position(const ls_json *json, const cJSON *node, uint32_t *line, ui
     position_of(json->text, offset_of_value(json->text, count), line, column);
 }
 
-ls_result ls_json_fail(const ls_json *json, const cJSON *node, ls_error *error, ls_result result, const char *format, ...)
+ls_result ls_json_fail(const ls_json *json, const cJSON *node, ls_error *error, ls_result result, const char *format,
+                       ...)
 {
     ls_error message;
     va_list arguments;

@@ -15,10 +15,7 @@ static ls_result out_of_memory(const ls_reading *reading)
     return ls_fail(reading->error, LS_ERROR_MEMORY, "%s: out of memory", reading->json->name);
 }
 
-static const char *word_at(const void *words, uint32_t index)
-{
-    return ((const char *const *)words)[index];
-}
+static const char *word_at(const void *words, uint32_t index) { return ((const char *const *)words)[index]; }
 
 const char *ls_did_you_mean(const char *word, const char *const *words, uint32_t count, char text[128])
 {
@@ -78,10 +75,7 @@ static const char *path_at(const ls_vocabulary *vocabulary, uint32_t index)
     return index == vocabulary->option_count ? "policy" : "store.preset";
 }
 
-static uint32_t path_count(const ls_vocabulary *vocabulary)
-{
-    return vocabulary->option_count + 2;
-}
+static uint32_t path_count(const ls_vocabulary *vocabulary) { return vocabulary->option_count + 2; }
 
 /* What of `path` lies below group ("" is the root): NULL if it is not below. */
 static const char *below(const char *path, const char *group)
@@ -138,10 +132,7 @@ static bool list_components(const ls_vocabulary *vocabulary, const char *group, 
     return true;
 }
 
-static const char *vocabulary_path(const void *vocabulary, uint32_t index)
-{
-    return path_at(vocabulary, index);
-}
+static const char *vocabulary_path(const void *vocabulary, uint32_t index) { return path_at(vocabulary, index); }
 
 /* Splits an unknown path into the longest group that exists and the rest, which does not. */
 static const char *unknown_part(const ls_vocabulary *vocabulary, const char *path, char *group)
@@ -182,8 +173,8 @@ static ls_result unknown_key(const ls_reading *reading, const char *path, const 
     }
     add_words(&words, (const char *const *)list.words, list.count);
     result = ls_json_fail(reading->json, node, reading->error, LS_ERROR_INVALID,
-                          "%.200s: no such setting; expected one of %.300s%s", place, words.failed ? "others" : words.bytes,
-                          nearest);
+                          "%.200s: no such setting; expected one of %.300s%s", place,
+                          words.failed ? "others" : words.bytes, nearest);
 done:
     free_components(&list);
     ls_text_free(&words);
@@ -199,12 +190,14 @@ ls_result ls_layer_check_path(const ls_reading *reading, const char *path, const
     return unknown_key(reading, path, place, node);
 }
 
-static ls_result push(const ls_reading *reading, ls_layer *layer, const char *path, const char *place, const cJSON *value)
+static ls_result push(const ls_reading *reading, ls_layer *layer, const char *path, const char *place,
+                      const cJSON *value)
 {
     for (uint32_t i = 0; i < layer->count; i++) {
         if (strcmp(layer->items[i].path, path) != 0) continue;
         return ls_json_fail(reading->json, value, reading->error, LS_ERROR_INVALID,
-                            "%.200s: \"%s\" is set twice here (also at %.200s); keep one", place, path, layer->items[i].place);
+                            "%.200s: \"%s\" is set twice here (also at %.200s); keep one", place, path,
+                            layer->items[i].place);
     }
     if (layer->count == ASSIGNMENTS_MAX) {
         return ls_json_fail(reading->json, value, reading->error, LS_ERROR_LIMIT, "%.200s: too many settings", place);
@@ -245,9 +238,9 @@ static ls_result expected_object(const ls_reading *reading, const char *path, co
     if (list_components(reading->vocabulary, path, &list)) {
         add_words(&words, (const char *const *)list.words, list.count);
     }
-    ls_result result = ls_json_fail(reading->json, value, reading->error, LS_ERROR_INVALID,
-                                    "%.200s: expected an object with keys among %.400s", place[0] != '\0' ? place : "settings",
-                                    words.bytes != NULL ? words.bytes : "those of the options");
+    ls_result result = ls_json_fail(
+        reading->json, value, reading->error, LS_ERROR_INVALID, "%.200s: expected an object with keys among %.400s",
+        place[0] != '\0' ? place : "settings", words.bytes != NULL ? words.bytes : "those of the options");
     free_components(&list);
     ls_text_free(&words);
     return result;
@@ -257,18 +250,19 @@ static ls_result add_policy(const ls_reading *reading, ls_layer *layer, const ch
 {
     if (cJSON_IsString(value)) return push(reading, layer, "policy", place, value);
     if (cJSON_IsObject(value)) return add_members(reading, layer, "policy", place, value);
-    return ls_json_fail(reading->json, value, reading->error, LS_ERROR_INVALID,
-                        "%.200s: expected a policy's name or {\"name\": \"...\", parameters}; `lakestream policies` lists them",
-                        place);
+    return ls_json_fail(
+        reading->json, value, reading->error, LS_ERROR_INVALID,
+        "%.200s: expected a policy's name or {\"name\": \"...\", parameters}; `lakestream policies` lists them", place);
 }
 
-ls_result ls_layer_add(const ls_reading *reading, ls_layer *layer, const char *path, const char *place, const cJSON *value)
+ls_result ls_layer_add(const ls_reading *reading, ls_layer *layer, const char *path, const char *place,
+                       const cJSON *value)
 {
     if (strcmp(path, "policy") == 0) return add_policy(reading, layer, place, value);
     if (strcmp(path, "policy.name") == 0) {
         if (!cJSON_IsString(value)) {
-            return ls_json_fail(reading->json, value, reading->error, LS_ERROR_INVALID, "%.200s: expected a policy's name",
-                                place);
+            return ls_json_fail(reading->json, value, reading->error, LS_ERROR_INVALID,
+                                "%.200s: expected a policy's name", place);
         }
         return push(reading, layer, "policy", place, value);
     }
@@ -325,7 +319,8 @@ static ls_result apply_preset(const ls_reading *reading, const ls_assignment *it
         lay_preset(preset, scenario);
         return LS_OK;
     }
-    const char *nearest = name != NULL ? ls_nearest(name, vocabulary->presets, vocabulary->preset_count, preset_name) : NULL;
+    const char *nearest =
+        name != NULL ? ls_nearest(name, vocabulary->presets, vocabulary->preset_count, preset_name) : NULL;
     return ls_json_fail(reading->json, item->value, reading->error, LS_ERROR_INVALID,
                         "%.200s: no store preset \"%.100s\"; `lakestream presets` lists them%s%s%s", item->place,
                         name != NULL ? name : "(not a string)", nearest != NULL ? "; did you mean \"" : "",
@@ -354,8 +349,8 @@ static ls_result apply_policy_parameter(const ls_reading *reading, const ls_assi
 {
     if (scenario->policy.policy == NULL) {
         return ls_json_fail(reading->json, item->value, reading->error, LS_ERROR_INVALID,
-                            "%.200s: a parameter, but no policy is named; write {\"name\": \"...\", \"%s\": ...}", item->place,
-                            parameter);
+                            "%.200s: a parameter, but no policy is named; write {\"name\": \"...\", \"%s\": ...}",
+                            item->place, parameter);
     }
     if (!cJSON_IsNumber(item->value)) {
         return ls_json_fail(reading->json, item->value, reading->error, LS_ERROR_INVALID,
@@ -373,8 +368,8 @@ static ls_result apply(const ls_reading *reading, const ls_assignment *item, ls_
     if (strcmp(item->path, "policy") == 0) return apply_policy_name(reading, item, scenario);
     const char *parameter = below(item->path, "policy");
     if (parameter != NULL) return apply_policy_parameter(reading, item, parameter, scenario);
-    return ls_setting_assign(find_option(reading->vocabulary, item->path), scenario, reading->json, item->value, item->place,
-                             reading->error);
+    return ls_setting_assign(find_option(reading->vocabulary, item->path), scenario, reading->json, item->value,
+                             item->place, reading->error);
 }
 
 static ls_result apply_presets(const ls_reading *reading, const ls_layer *const *layers, uint32_t layer_count,
@@ -487,7 +482,8 @@ static char *policy_json(const ls_scenario *scenario)
     const ls_policy_instance *instance = &scenario->policy;
     const char *names[LS_POLICY_PARAMETERS_MAX + 1];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < instance->policy->parameter_count; i++) names[count++] = instance->policy->parameters[i].name;
+    for (uint32_t i = 0; i < instance->policy->parameter_count; i++)
+        names[count++] = instance->policy->parameters[i].name;
     names[count++] = "name";
     qsort(names, count, sizeof names[0], by_text);
     ls_text text = {0};
@@ -503,7 +499,8 @@ static char *policy_json(const ls_scenario *scenario)
     return ls_text_take(&text);
 }
 
-/* One "path":value per line of work; sorted as whole strings, which sorts by path: a quote sorts before any path character. */
+/* One "path":value per line of work; sorted as whole strings, which sorts by path: a quote sorts before any path
+ * character. */
 static char *member_json(const ls_vocabulary *vocabulary, uint32_t index, const ls_scenario *scenario)
 {
     const char *path = path_at(vocabulary, index);

@@ -1,6 +1,6 @@
-/* pool.c - see pool.h. One SOCK_SEQPACKET pair a worker: messages arrive whole or not at all, and the end of a worker shows
- * as the end of its socket. The database handle of the parent is inherited by the fork but never touched there, and a worker
- * leaves by _exit, so no buffer and no lock of the parent is released twice. */
+/* pool.c - see pool.h. One SOCK_SEQPACKET pair a worker: messages arrive whole or not at all, and the end of a worker
+ * shows as the end of its socket. The database handle of the parent is inherited by the fork but never touched there,
+ * and a worker leaves by _exit, so no buffer and no lock of the parent is released twice. */
 #include "experiments/pool.h"
 
 #include <errno.h>
@@ -69,22 +69,16 @@ void ls_pool_free(ls_pool *pool)
     ls_free(pool);
 }
 
-uint32_t ls_pool_idle(const ls_pool *pool)
-{
-    return pool->count - pool->busy;
-}
+uint32_t ls_pool_idle(const ls_pool *pool) { return pool->count - pool->busy; }
 
-uint32_t ls_pool_busy(const ls_pool *pool)
-{
-    return pool->busy;
-}
+uint32_t ls_pool_busy(const ls_pool *pool) { return pool->busy; }
 
 static void run_job(const ls_pool *pool, const ls_job *job, ls_job_result *done)
 {
     memset(done, 0, sizeof *done);
     done->job = *job;
-    ls_result result = pool->run(pool->context, &pool->spec->points[job->point].scenario, pool->spec->seed, job->replication,
-                                 &done->result, &done->error);
+    ls_result result = pool->run(pool->context, &pool->spec->points[job->point].scenario, pool->spec->seed,
+                                 job->replication, &done->result, &done->error);
     if (result == LS_OK) return;
     done->status = LS_RUN_FAILED;
     if (done->error.text[0] == '\0') ls_fail(&done->error, result, "%s", ls_result_name(result));

@@ -1,9 +1,9 @@
 /* pool.h - worker processes that each run one replication at a time.
  *
- * Processes, not threads: a run that crashes takes nothing else with it, and no library need be thread-safe. Each worker is a
- * fork that knows all scenarios already, reads a job from its socket, runs it and writes the result back, a fixed-size struct in
- * one message. The parent alone touches the database and the terminal. Workers ignore SIGINT and SIGTERM (the parent decides) and
- * die with the parent.
+ * Processes, not threads: a run that crashes takes nothing else with it, and no library need be thread-safe. Each
+ * worker is a fork that knows all scenarios already, reads a job from its socket, runs it and writes the result back,
+ * a fixed-size struct in one message. The parent alone touches the database and the terminal. Workers ignore SIGINT
+ * and SIGTERM (the parent decides) and die with the parent.
  */
 #ifndef LS_POOL_H
 #define LS_POOL_H
@@ -37,11 +37,13 @@ void ls_pool_free(ls_pool *pool);
 uint32_t ls_pool_idle(const ls_pool *pool);
 uint32_t ls_pool_busy(const ls_pool *pool);
 
-/* Gives a job to an idle worker (there must be one), starting it if need be. LS_ERROR_IO when no worker can be started. */
+/* Gives a job to an idle worker (there must be one), starting it if need be. LS_ERROR_IO when no worker can be started.
+ */
 ls_result ls_pool_submit(ls_pool *pool, const ls_job *job, ls_error *error);
 
-/* Waits at most timeout_ms (0: not at all) for results and for wake_fd (-1: none) to become readable; calls take for each
- * result. *woken tells whether wake_fd is readable. A take that returns other than LS_OK ends the call with that result. */
+/* Waits at most timeout_ms (0: not at all) for results and for wake_fd (-1: none) to become readable; calls take for
+ * each result. *woken tells whether wake_fd is readable. A take that returns other than LS_OK ends the call with that
+ * result. */
 typedef ls_result (*ls_pool_take)(void *context, const ls_job_result *result);
 ls_result ls_pool_wait(ls_pool *pool, int timeout_ms, int wake_fd, bool *woken, ls_pool_take take, void *context,
                        ls_error *error);

@@ -1,5 +1,5 @@
-/* results.c - the results database of results.h, on SQLite. Every statement takes its values through `query` or `execute`,
- * which bind by a format string: i int64_t, t text (NULL allowed), d double. */
+/* results.c - the results database of results.h, on SQLite. Every statement takes its values through `query` or
+ * `execute`, which bind by a format string: i int64_t, t text (NULL allowed), d double. */
 #include "experiments/results.h"
 
 #include "experiments/text.h"
@@ -22,11 +22,13 @@ struct ls_results {
 
 static const char schema[] =
     "CREATE TABLE experiments(id INTEGER PRIMARY KEY, name TEXT NOT NULL, title TEXT NOT NULL, shows TEXT NOT NULL,"
-    " path TEXT NOT NULL, spec TEXT NOT NULL, quick INTEGER NOT NULL, seed INTEGER NOT NULL, replications TEXT NOT NULL,"
+    " path TEXT NOT NULL, spec TEXT NOT NULL, quick INTEGER NOT NULL, seed INTEGER NOT NULL, replications TEXT NOT "
+    "NULL,"
     " compare TEXT NOT NULL, swept TEXT NOT NULL, added TEXT NOT NULL, UNIQUE(name, spec, quick, seed));"
     "CREATE TABLE points(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, resolved TEXT NOT NULL);"
     "CREATE TABLE experiment_points(experiment INTEGER NOT NULL REFERENCES experiments(id), position INTEGER NOT NULL,"
-    " point INTEGER NOT NULL REFERENCES points(id), labels TEXT NOT NULL, PRIMARY KEY(experiment, position)) WITHOUT ROWID;"
+    " point INTEGER NOT NULL REFERENCES points(id), labels TEXT NOT NULL, PRIMARY KEY(experiment, position)) WITHOUT "
+    "ROWID;"
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, point INTEGER NOT NULL REFERENCES points(id), seed INTEGER NOT NULL,"
     " replication INTEGER NOT NULL, version TEXT NOT NULL, backend TEXT NOT NULL, status TEXT NOT NULL, message TEXT,"
     " events INTEGER NOT NULL, wall_s REAL NOT NULL, UNIQUE(point, seed, replication, version, backend));"
@@ -147,7 +149,8 @@ static ls_result finish(const ls_results *results, ls_error *error, ls_result re
 static ls_result create_schema(const ls_results *results, ls_error *error)
 {
     char stamp[96];
-    snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;", APPLICATION_ID, LS_RESULTS_SCHEMA);
+    snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;", APPLICATION_ID,
+             LS_RESULTS_SCHEMA);
     ls_result result = begin(results, error);
     if (result != LS_OK) return result;
     /* Another process may have created it while this one waited for the lock. */
@@ -167,12 +170,13 @@ static ls_result check_schema(const ls_results *results, ls_results_mode mode, l
     if (result != LS_OK) return result;
     if (tables == 0 && version == 0 && mode == LS_RESULTS_WRITE) return create_schema(results, error);
     if (application != APPLICATION_ID) {
-        return ls_fail(error, LS_ERROR_CORRUPT, "%s: a database, but not one of Lakestream's results; give another file",
-                       results->path);
+        return ls_fail(error, LS_ERROR_CORRUPT,
+                       "%s: a database, but not one of Lakestream's results; give another file", results->path);
     }
     if (version != LS_RESULTS_SCHEMA) {
         return ls_fail(error, LS_ERROR_VERSION,
-                       "%s: results of schema %" PRId64 ", this program knows schema %d; use the program that wrote it, or "
+                       "%s: results of schema %" PRId64
+                       ", this program knows schema %d; use the program that wrote it, or "
                        "another file",
                        results->path, version, LS_RESULTS_SCHEMA);
     }
@@ -186,7 +190,8 @@ ls_result ls_results_open(const char *path, ls_results_mode mode, ls_results **r
     opened->path = ls_duplicate(path);
     ls_result result = opened->path != NULL ? LS_OK : ls_fail(error, LS_ERROR_MEMORY, "out of memory");
     if (result == LS_OK && mode == LS_RESULTS_READ && access(path, F_OK) != 0) {
-        result = ls_fail(error, LS_ERROR_IO, "%s: no such results file; `lakestream run SPEC -o %s` makes one", path, path);
+        result =
+            ls_fail(error, LS_ERROR_IO, "%s: no such results file; `lakestream run SPEC -o %s` makes one", path, path);
     }
     if (result != LS_OK) goto fail;
     int flags = mode == LS_RESULTS_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -196,7 +201,8 @@ ls_result ls_results_open(const char *path, ls_results_mode mode, ls_results **r
         goto fail;
     }
     sqlite3_busy_timeout(opened->database, 5000);
-    /* Full synchronisation is not needed: a run lost with the machine is run again. The journal still keeps the file whole. */
+    /* Full synchronisation is not needed: a run lost with the machine is run again. The journal still keeps the file
+     * whole. */
     result = execute_script(opened, error, "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;");
     if (result == LS_OK) result = check_schema(opened, mode, error);
     if (result != LS_OK) goto fail;
@@ -285,13 +291,14 @@ static ls_result add_experiment_row(ls_results *results, const ls_spec *spec, in
     bool more = false;
     ls_result result = ls_fail(error, LS_ERROR_MEMORY, "out of memory");
     if (replications == NULL || compare == NULL || swept == NULL) goto done;
-    result = query(results, error, &statement,
-                   "INSERT INTO experiments(name, title, shows, path, spec, quick, seed, replications, compare, swept, added)"
-                   " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))"
-                   " ON CONFLICT(name, spec, quick, seed) DO UPDATE SET path = excluded.path, added = excluded.added,"
-                   " replications = excluded.replications, compare = excluded.compare, swept = excluded.swept RETURNING id",
-                   "tttttiittt", spec->name, spec->title, spec->shows, spec->path, spec->text, (int64_t)spec->quick,
-                   (int64_t)spec->seed, replications, compare, swept);
+    result = query(
+        results, error, &statement,
+        "INSERT INTO experiments(name, title, shows, path, spec, quick, seed, replications, compare, swept, added)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))"
+        " ON CONFLICT(name, spec, quick, seed) DO UPDATE SET path = excluded.path, added = excluded.added,"
+        " replications = excluded.replications, compare = excluded.compare, swept = excluded.swept RETURNING id",
+        "tttttiittt", spec->name, spec->title, spec->shows, spec->path, spec->text, (int64_t)spec->quick,
+        (int64_t)spec->seed, replications, compare, swept);
     if (result == LS_OK) result = step(results, error, statement, &more);
     if (result == LS_OK && more) *id = sqlite3_column_int64(statement, 0);
     if (result == LS_OK) result = step(results, error, statement, &more);
@@ -311,8 +318,8 @@ static ls_result add_point(ls_results *results, int64_t experiment, uint32_t pos
     bool more = false;
     char *labels = strings_json(point->labels, spec->swept_key_count);
     if (labels == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
-    ls_result result = execute(results, error, "INSERT OR IGNORE INTO points(hash, resolved) VALUES(?, ?)", "tt", point->hash,
-                               point->resolved);
+    ls_result result = execute(results, error, "INSERT OR IGNORE INTO points(hash, resolved) VALUES(?, ?)", "tt",
+                               point->hash, point->resolved);
     if (result == LS_OK) {
         result = query(results, error, &statement, "SELECT id FROM points WHERE hash = ?", "t", point->hash);
     }
@@ -320,7 +327,8 @@ static ls_result add_point(ls_results *results, int64_t experiment, uint32_t pos
     if (result == LS_OK) *id = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
     if (result == LS_OK) {
-        result = execute(results, error, "INSERT INTO experiment_points(experiment, position, point, labels) VALUES(?, ?, ?, ?)",
+        result = execute(results, error,
+                         "INSERT INTO experiment_points(experiment, position, point, labels) VALUES(?, ?, ?, ?)",
                          "iiit", experiment, (int64_t)position, *id, labels);
     }
     ls_free(labels);
@@ -360,16 +368,16 @@ static ls_result add_metrics(ls_results *results, int64_t run, const ls_metric *
     return result;
 }
 
-static ls_result add_run(ls_results *results, const ls_run_origin *origin, const ls_metric *metrics, uint32_t metric_count,
-                         const ls_run_record *record, ls_error *error)
+static ls_result add_run(ls_results *results, const ls_run_origin *origin, const ls_metric *metrics,
+                         uint32_t metric_count, const ls_run_record *record, ls_error *error)
 {
     static const char same_run[] =
         "SELECT id FROM runs WHERE point = ? AND seed = ? AND replication = ? AND version = ? AND backend = ?";
     int64_t seed = (int64_t)record->seed, replication = (int64_t)record->replication, old = -1;
     bool more = false, ok = record->status == LS_RUN_OK;
     sqlite3_stmt *statement = NULL;
-    ls_result result = query(results, error, &statement, same_run, "iiitt", record->point, seed, replication, origin->version,
-                             origin->backend);
+    ls_result result = query(results, error, &statement, same_run, "iiitt", record->point, seed, replication,
+                             origin->version, origin->backend);
     if (result == LS_OK) result = step(results, error, statement, &more);
     if (result == LS_OK && more) old = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
@@ -384,8 +392,8 @@ static ls_result add_run(ls_results *results, const ls_run_origin *origin, const
                          ok ? (int64_t)record->result->events : (int64_t)0, ok ? record->result->wall_s : 0.0);
     }
     if (result != LS_OK || !ok) return result;
-    return add_metrics(results, sqlite3_last_insert_rowid(results->database), metrics, metric_count, record->result->values,
-                       error);
+    return add_metrics(results, sqlite3_last_insert_rowid(results->database), metrics, metric_count,
+                       record->result->values, error);
 }
 
 ls_result ls_results_add_runs(ls_results *results, const ls_run_origin *origin, const ls_metric *metrics,
@@ -410,8 +418,8 @@ static void take_metric(sqlite3_stmt *statement, int name_column, const ls_metri
 }
 
 ls_result ls_results_each_run(ls_results *results, int64_t point, uint64_t seed, const ls_run_origin *origin,
-                              const ls_metric *metrics, uint32_t metric_count, ls_results_visit_run visit, void *context,
-                              ls_error *error)
+                              const ls_metric *metrics, uint32_t metric_count, ls_results_visit_run visit,
+                              void *context, ls_error *error)
 {
     double values[LS_METRICS_MAX];
     uint64_t replication = 0;
@@ -510,7 +518,8 @@ static ls_result explain(const ls_results *results, ls_result result, ls_error *
 {
     if (result == LS_ERROR_MEMORY) return ls_fail(error, result, "%s: out of memory", results->path);
     if (result == LS_ERROR_CORRUPT) {
-        return ls_fail(error, result, "%s: damaged: a stored list cannot be read; run the experiment again into another file",
+        return ls_fail(error, result,
+                       "%s: damaged: a stored list cannot be read; run the experiment again into another file",
                        results->path);
     }
     return result;
@@ -550,10 +559,11 @@ static ls_result no_such_experiment(const ls_results *results, const char *name,
     ls_text_add(&names, names.length == 0 ? "(none)" : "");
     const char *list = names.failed ? "(out of memory)" : names.bytes;
     if (result == LS_OK && name != NULL) {
-        result = ls_fail(error, LS_ERROR_INVALID, "%s: no experiment \"%.100s\"; it holds %.500s", results->path, name, list);
-    } else if (result == LS_OK) {
-        result = ls_fail(error, LS_ERROR_INVALID, "%s: name one experiment (--experiment NAME); it holds %.500s", results->path,
+        result = ls_fail(error, LS_ERROR_INVALID, "%s: no experiment \"%.100s\"; it holds %.500s", results->path, name,
                          list);
+    } else if (result == LS_OK) {
+        result = ls_fail(error, LS_ERROR_INVALID, "%s: name one experiment (--experiment NAME); it holds %.500s",
+                         results->path, list);
     }
     ls_text_free(&names);
     return result;
@@ -639,18 +649,19 @@ static ls_result load_points(const ls_results *results, ls_stored_experiment *e,
     return result;
 }
 
-#define OF_EXPERIMENT                                                                                                    \
-    " FROM experiment_points x JOIN runs r ON r.point = x.point WHERE x.experiment = ? AND r.seed = ? AND r.version = ?" \
+#define OF_EXPERIMENT                                                                                                  \
+    " FROM experiment_points x JOIN runs r ON r.point = x.point WHERE x.experiment = ? AND r.seed = ? AND r.version "  \
+    "= ?"                                                                                                              \
     " AND r.backend = ?"
 
 static ls_result load_metric_names(const ls_results *results, ls_stored_experiment *e, ls_error *error)
 {
     sqlite3_stmt *statement;
     bool more = true;
-    ls_result result = query(results, error, &statement,
-                             "SELECT DISTINCT m.name FROM metrics m WHERE m.run IN (SELECT r.id" OF_EXPERIMENT
-                             ") ORDER BY m.name",
-                             "iitt", e->id, (int64_t)e->seed, e->version, e->backend);
+    ls_result result =
+        query(results, error, &statement,
+              "SELECT DISTINCT m.name FROM metrics m WHERE m.run IN (SELECT r.id" OF_EXPERIMENT ") ORDER BY m.name",
+              "iitt", e->id, (int64_t)e->seed, e->version, e->backend);
     while (result == LS_OK && more) {
         result = step(results, error, statement, &more);
         if (result != LS_OK || !more) break;
@@ -713,11 +724,12 @@ static ls_result load_runs(const ls_results *results, ls_stored_experiment *e, l
 {
     sqlite3_stmt *statement;
     bool more = true;
-    ls_result result = query(results, error, &statement,
-                             "SELECT x.position, r.replication, r.status, m.name, m.value FROM experiment_points x"
-                             " JOIN runs r ON r.point = x.point LEFT JOIN metrics m ON m.run = r.id WHERE x.experiment = ?"
-                             " AND r.seed = ? AND r.version = ? AND r.backend = ? ORDER BY x.position, r.replication",
-                             "iitt", e->id, (int64_t)e->seed, e->version, e->backend);
+    ls_result result =
+        query(results, error, &statement,
+              "SELECT x.position, r.replication, r.status, m.name, m.value FROM experiment_points x"
+              " JOIN runs r ON r.point = x.point LEFT JOIN metrics m ON m.run = r.id WHERE x.experiment = ?"
+              " AND r.seed = ? AND r.version = ? AND r.backend = ? ORDER BY x.position, r.replication",
+              "iitt", e->id, (int64_t)e->seed, e->version, e->backend);
     while (result == LS_OK && more) {
         result = step(results, error, statement, &more);
         if (result == LS_OK && more) result = take_row(results, statement, e, error);
@@ -774,17 +786,21 @@ void ls_stored_experiment_free(ls_stored_experiment *e)
     ls_free(e);
 }
 
-ls_result ls_results_each_experiment(ls_results *results, ls_results_visit_summary visit, void *context, ls_error *error)
+ls_result ls_results_each_experiment(ls_results *results, ls_results_visit_summary visit, void *context,
+                                     ls_error *error)
 {
     sqlite3_stmt *statement;
     bool more = true;
-    ls_result result = query(
-        results, error, &statement,
-        "SELECT e.name, e.title, e.added, e.seed, e.quick, (SELECT count(*) FROM experiment_points x WHERE x.experiment = e.id),"
-        " (SELECT count(*) FROM experiment_points x JOIN runs r ON r.point = x.point WHERE x.experiment = e.id"
-        " AND r.seed = e.seed AND r.status = 'ok'), (SELECT count(*) FROM experiment_points x JOIN runs r ON r.point = x.point"
-        " WHERE x.experiment = e.id AND r.seed = e.seed AND r.status <> 'ok') FROM experiments e ORDER BY e.added, e.id",
-        "");
+    ls_result result =
+        query(results, error, &statement,
+              "SELECT e.name, e.title, e.added, e.seed, e.quick, (SELECT count(*) FROM experiment_points x WHERE "
+              "x.experiment = e.id),"
+              " (SELECT count(*) FROM experiment_points x JOIN runs r ON r.point = x.point WHERE x.experiment = e.id"
+              " AND r.seed = e.seed AND r.status = 'ok'), (SELECT count(*) FROM experiment_points x JOIN runs r ON "
+              "r.point = x.point"
+              " WHERE x.experiment = e.id AND r.seed = e.seed AND r.status <> 'ok') FROM experiments e ORDER BY "
+              "e.added, e.id",
+              "");
     while (result == LS_OK && more) {
         result = step(results, error, statement, &more);
         if (result != LS_OK || !more) break;
@@ -862,7 +878,8 @@ ls_result ls_results_hash(ls_results *results, char hex[LS_DIGEST_HEX_BYTES], ls
 /* o: the other file's rows. Rows are matched by what they are, never by row id. */
 static const char merge_script[] =
     "INSERT OR IGNORE INTO points(hash, resolved) SELECT hash, resolved FROM other.points;"
-    "INSERT OR IGNORE INTO experiments(name, title, shows, path, spec, quick, seed, replications, compare, swept, added)"
+    "INSERT OR IGNORE INTO experiments(name, title, shows, path, spec, quick, seed, replications, compare, swept, "
+    "added)"
     " SELECT name, title, shows, path, spec, quick, seed, replications, compare, swept, added FROM other.experiments;"
     "INSERT OR IGNORE INTO experiment_points(experiment, position, point, labels)"
     " SELECT e.id, x.position, p.id, x.labels FROM other.experiment_points x"
@@ -873,7 +890,8 @@ static const char merge_script[] =
     " JOIN other.points q ON q.id = o.point JOIN points p ON p.hash = q.hash;"
     /* Theirs went well where ours did not: ours makes room. A failed run has no metrics. */
     "DELETE FROM runs WHERE status <> 'ok' AND id IN (SELECT r.id FROM runs r JOIN matched k ON k.point = r.point"
-    " JOIN other.runs o ON o.id = k.theirs AND o.seed = r.seed AND o.replication = r.replication AND o.version = r.version"
+    " JOIN other.runs o ON o.id = k.theirs AND o.seed = r.seed AND o.replication = r.replication AND o.version = "
+    "r.version"
     " AND o.backend = r.backend WHERE o.status = 'ok');"
     "INSERT OR IGNORE INTO runs(point, seed, replication, version, backend, status, message, events, wall_s)"
     " SELECT k.point, o.seed, o.replication, o.version, o.backend, o.status, o.message, o.events, o.wall_s"

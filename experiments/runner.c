@@ -1,6 +1,6 @@
-/* runner.c - see runner.h. Results wait in a list until the schedule says whether they are wanted; wanted ones go to the
- * database in one transaction a second. SIGINT and SIGTERM are blocked and read from a signalfd, so there is no handler and
- * no global flag. */
+/* runner.c - see runner.h. Results wait in a list until the schedule says whether they are wanted; wanted ones go to
+ * the database in one transaction a second. SIGINT and SIGTERM are blocked and read from a signalfd, so there is no
+ * handler and no global flag. */
 #include "experiments/runner.h"
 
 #include "experiments/schedule.h"
@@ -78,10 +78,11 @@ static void count_and_note(runner *r, const ls_job_result *done)
     ls_text line = {0};
     ls_text_format(&line, "point %u", done->job.point);
     for (uint32_t k = 0; k < spec->swept_key_count; k++) {
-        ls_text_format(&line, "%s%s=%s", k == 0 ? " (" : ", ", spec->swept_keys[k], spec->points[done->job.point].labels[k]);
+        ls_text_format(&line, "%s%s=%s", k == 0 ? " (" : ", ", spec->swept_keys[k],
+                       spec->points[done->job.point].labels[k]);
     }
-    ls_text_format(&line, "%s, replication %" PRIu64 ": %s: %s", spec->swept_key_count > 0 ? ")" : "", done->job.replication,
-                   ls_run_status_name(done->status), done->error.text);
+    ls_text_format(&line, "%s, replication %" PRIu64 ": %s: %s", spec->swept_key_count > 0 ? ")" : "",
+                   done->job.replication, ls_run_status_name(done->status), done->error.text);
     if (!line.failed) r->config->note(r->config->note_context, line.bytes);
     ls_text_free(&line);
 }
@@ -120,8 +121,8 @@ static ls_result store(runner *r)
                                      .message = done->error.text,
                                      .result = &done->result};
     }
-    ls_result result = ls_results_add_runs(r->config->results, &r->config->origin, r->config->metrics, r->config->metric_count,
-                                           records, wanted, r->error);
+    ls_result result = ls_results_add_runs(r->config->results, &r->config->origin, r->config->metrics,
+                                           r->config->metric_count, records, wanted, r->error);
     ls_free(records);
     if (result != LS_OK) return result;
     for (uint32_t i = 0; i < wanted; i++) count_and_note(r, &r->held[i]);
@@ -166,8 +167,8 @@ static ls_result take_up(runner *r)
             continue;
         }
         r->loading_point = i;
-        result = ls_results_each_run(config->results, r->point_ids[i], config->spec->seed, &config->origin, config->metrics,
-                                     config->metric_count, take_stored, r, r->error);
+        result = ls_results_each_run(config->results, r->point_ids[i], config->spec->seed, &config->origin,
+                                     config->metrics, config->metric_count, take_stored, r, r->error);
     }
     ls_schedule_progress(r->schedule, &r->report->required, &r->report->reused);
     return result;
@@ -190,7 +191,7 @@ static void show_progress(runner *r, bool last)
     fprintf(stderr, "\r\033[K%" PRIu64 "/%" PRIu64 " runs", done, required);
     if (rate > 0.0) {
         uint64_t left_s = (uint64_t)((double)(required - done) / rate);
-        fprintf(stderr, ", %.3g/s, %" PRIu64 ":%02" PRIu64 " left", rate, left_s / 60, left_s % 60);
+        fprintf(stderr, ", %.*f/s, %" PRIu64 ":%02" PRIu64 " left", rate < 10.0 ? 1 : 0, rate, left_s / 60, left_s % 60);
     }
     fflush(stderr);
 }

@@ -1,5 +1,6 @@
-/* schedule.c - see schedule.h. A point's known replications form an array of states; `prefix` is how many of its first
- * replications are known. The rule is asked each time the prefix reaches what is required, and adds one replication or none. */
+/* schedule.c - see schedule.h. A point's known replications form an array of states; `prefix` is how many of its
+ * first replications are known. The rule is asked each time the prefix reaches what is required, and adds one
+ * replication or none. */
 #include "experiments/schedule.h"
 
 #include "experiments/statistics.h"
@@ -76,10 +77,7 @@ static slot_state state_of(const point_state *point, uint64_t replication)
     return replication < point->capacity ? point->slots[replication].state : SLOT_OPEN;
 }
 
-static bool known(slot_state state)
-{
-    return state == SLOT_OK || state == SLOT_FAILED;
-}
+static bool known(slot_state state) { return state == SLOT_OK || state == SLOT_FAILED; }
 
 /* Starts the first open replication in [from, to). */
 static bool start_in(point_state *point, uint64_t from, uint64_t to, uint64_t *replication)
@@ -154,7 +152,8 @@ static void advance(ls_schedule *schedule, uint32_t index)
             point->prefix++;
             schedule->done++;
         }
-        if (point->prefix < point->required || point->required == 0 || point->required >= schedule->rule->maximum) return;
+        if (point->prefix < point->required || point->required == 0 || point->required >= schedule->rule->maximum)
+            return;
         if (enough(schedule, point)) return;
         point->required++;
         schedule->required++;
@@ -172,10 +171,7 @@ ls_result ls_schedule_take(ls_schedule *schedule, uint32_t index, uint64_t repli
     return LS_OK;
 }
 
-uint64_t ls_schedule_required(const ls_schedule *schedule, uint32_t point)
-{
-    return schedule->points[point].required;
-}
+uint64_t ls_schedule_required(const ls_schedule *schedule, uint32_t point) { return schedule->points[point].required; }
 
 bool ls_schedule_settled(const ls_schedule *schedule, uint32_t point)
 {

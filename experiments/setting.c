@@ -1,5 +1,5 @@
-/* setting.c - values of options: checked on the way in, shortest form on the way out. The option table alone decides what is
- * allowed; nothing here knows any option by name. */
+/* setting.c - values of options: checked on the way in, shortest form on the way out. The option table alone decides
+ * what is allowed; nothing here knows any option by name. */
 #include "experiments/setting.h"
 
 #include <inttypes.h>
@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define INTEGER_MAXIMUM 9007199254740992.0 /* 2^53: beyond it a JSON number may not be what was written (RFC 8259, 6) */
+#define INTEGER_MAXIMUM 9007199254740992.0 /* 2^53: beyond it a JSON number may not be what was written (RFC 8259, 6)  \
+                                            */
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -19,8 +20,9 @@ const char *ls_setting_unit(const char *path)
 {
     static const struct {
         const char *ending, *unit;
-    } units[] = {{"bytes_per_s", "bytes/s"}, {"_per_s", "1/s"},    {"s_per_mib", "s/MiB"}, {"s_per_doubling", "s"},
-                 {"_s", "s"},                {"bytes", "bytes"}, {"share", "share"},     {"_dollars", "$"}};
+    } units[] = {{"bytes_per_s", "bytes/s"}, {"_per_s", "1/s"}, {"s_per_mib", "s/MiB"},
+                 {"s_per_doubling", "s"},    {"_s", "s"},       {"bytes", "bytes"},
+                 {"share", "share"},         {"_dollars", "$"}};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (ends_with(path, units[i].ending)) return units[i].unit;
     }
@@ -59,15 +61,16 @@ void ls_setting_expectation(ls_text *text, const ls_option *option)
     }
 }
 
-static ls_result refuse(const ls_option *option, const ls_json *json, const cJSON *value, const char *place, ls_error *error)
+static ls_result refuse(const ls_option *option, const ls_json *json, const cJSON *value, const char *place,
+                        ls_error *error)
 {
     ls_text expected = {0};
     ls_setting_expectation(&expected, option);
     ls_text_add(&expected, "");
     char *shown = cJSON_PrintUnformatted(value);
-    ls_result result = ls_json_fail(json, value, error, LS_ERROR_INVALID, "%.200s: %.100s is not allowed; expected %.300s: %.120s",
-                                    place, shown != NULL ? shown : "this", expected.failed ? "another value" : expected.bytes,
-                                    option->meaning);
+    ls_result result = ls_json_fail(
+        json, value, error, LS_ERROR_INVALID, "%.200s: %.100s is not allowed; expected %.300s: %.120s", place,
+        shown != NULL ? shown : "this", expected.failed ? "another value" : expected.bytes, option->meaning);
     cJSON_free(shown);
     ls_text_free(&expected);
     return result;

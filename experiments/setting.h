@@ -12,8 +12,8 @@ const char *ls_setting_unit(const char *path);
 /* Adds what a value of this option must be: "a number from 0 to 1 (share)", "one of list, probe, gallop". */
 void ls_setting_expectation(ls_text *text, const ls_option *option);
 
-/* Puts a JSON value into settings. place is the value's path in the spec, for the message. LS_ERROR_INVALID when the type or
- * the range is not the option's. */
+/* Puts a JSON value into settings. place is the value's path in the spec, for the message. LS_ERROR_INVALID when the
+ * type or the range is not the option's. */
 ls_result ls_setting_assign(const ls_option *option, void *settings, const ls_json *json, const cJSON *value,
                             const char *place, ls_error *error);
 

@@ -1,8 +1,9 @@
 /* spec.c - reading a spec (format and precedence: spec.h).
  *
- * A sweep becomes axes, each a list of alternatives, each a small layer of settings. Point i takes from every axis the
- * alternative that the mixed-radix digits of i name, the last axis fastest; its layers (base, quick's base, alternatives)
- * resolve to one scenario. Two points that resolve to the same scenario are refused: they would be run once and counted twice.
+ * A sweep becomes axes, each a list of alternatives, each a small layer of settings. Point i takes from every axis
+ * the alternative that the mixed-radix digits of i name, the last axis fastest; its layers (base, quick's base,
+ * alternatives) resolve to one scenario. Two points that resolve to the same scenario are refused: they would be run
+ * once and counted twice.
  */
 #include "experiments/spec.h"
 
@@ -93,10 +94,7 @@ static bool in_list(char *const *keys, uint32_t count, const char *key)
     return false;
 }
 
-static bool has_key(const axis *searched, const char *key)
-{
-    return in_list(searched->keys, searched->key_count, key);
-}
+static bool has_key(const axis *searched, const char *key) { return in_list(searched->keys, searched->key_count, key); }
 
 static ls_result add_key(builder *b, axis *extended, const char *key, const char *place, const cJSON *node)
 {
@@ -195,7 +193,8 @@ static ls_result label_axis(builder *b, axis *labelled)
 }
 
 /* Reads one swept key and its list into an axis: a new one (cartesian), or the block's (zip). */
-static ls_result add_swept(builder *b, bool zip, uint32_t block_axis, const char *key, const char *place, const cJSON *list)
+static ls_result add_swept(builder *b, bool zip, uint32_t block_axis, const char *key, const char *place,
+                           const cJSON *list)
 {
     axis *extended = zip ? &b->axes[block_axis] : new_axis(b);
     if (extended == NULL) return out_of_memory(b);
@@ -204,12 +203,12 @@ static ls_result add_swept(builder *b, bool zip, uint32_t block_axis, const char
     if (result != LS_OK) return result;
     uint32_t count = (uint32_t)cJSON_GetArraySize(list);
     if (count > LS_SPEC_POINTS_MAX) {
-        return ls_json_fail(b->reading.json, list, b->reading.error, LS_ERROR_LIMIT, "%.200s: more than %u values", place,
-                            LS_SPEC_POINTS_MAX);
+        return ls_json_fail(b->reading.json, list, b->reading.error, LS_ERROR_LIMIT, "%.200s: more than %u values",
+                            place, LS_SPEC_POINTS_MAX);
     }
     if (extended->alternatives != NULL && count != extended->count) {
-        return REFUSE(b, list, "%.200s: %u values, but \"%.100s\" has %u; the lists of a zip have equal length", place, count,
-                      extended->keys[0], extended->count);
+        return REFUSE(b, list, "%.200s: %u values, but \"%.100s\" has %u; the lists of a zip have equal length", place,
+                      count, extended->keys[0], extended->count);
     }
     if (extended->alternatives == NULL) result = reserve_alternatives(b, extended, count);
     return result == LS_OK ? add_values(b, extended, key, place, list) : result;
@@ -222,7 +221,8 @@ static char *joined(const char *left, const char *right)
     return ls_text_take(&text);
 }
 
-/* Walks the (possibly nested) keys of a cartesian or zip block down to their lists. Depth is bounded by the JSON reader. */
+/* Walks the (possibly nested) keys of a cartesian or zip block down to their lists. Depth is bounded by the JSON
+ * reader. */
 static ls_result add_block_members(builder *b, bool zip, uint32_t block_axis, const char *key, const char *place,
                                    const cJSON *object)
 {
@@ -286,7 +286,8 @@ static ls_result read_block(builder *b, const char *place, const cJSON *block)
         result = add_cases(b, content_place, content);
     } else {
         bool zip = strcmp(content->string, "zip") == 0;
-        if (!cJSON_IsObject(content)) return REFUSE(b, content, "%s: expected an object of keys and lists", content_place);
+        if (!cJSON_IsObject(content))
+            return REFUSE(b, content, "%s: expected an object of keys and lists", content_place);
         if (zip && new_axis(b) == NULL) return out_of_memory(b);
         result = add_block_members(b, zip, first_axis, "", content_place, content);
     }
@@ -300,7 +301,8 @@ static ls_result read_sweep(builder *b, const char *place, const cJSON *sweep)
 {
     if (sweep == NULL) return LS_OK;
     b->sweep = sweep;
-    if (!cJSON_IsArray(sweep)) return REFUSE(b, sweep, "%s: expected a list of blocks, [{\"cartesian\": {...}}, ...]", place);
+    if (!cJSON_IsArray(sweep))
+        return REFUSE(b, sweep, "%s: expected a list of blocks, [{\"cartesian\": {...}}, ...]", place);
     uint32_t i = 0;
     ls_result result = LS_OK;
     for (const cJSON *block = sweep->child; block != NULL && result == LS_OK; block = block->next, i++) {
@@ -323,7 +325,8 @@ static ls_result read_string(builder *b, const cJSON *object, const char *key, c
     return *copy != NULL ? LS_OK : out_of_memory(b);
 }
 
-static ls_result read_whole(builder *b, const cJSON *node, const char *place, double minimum, double maximum, uint64_t *value)
+static ls_result read_whole(builder *b, const cJSON *node, const char *place, double minimum, double maximum,
+                            uint64_t *value)
 {
     double number = cJSON_IsNumber(node) ? node->valuedouble : -1.0;
     if (!(number >= minimum && number <= maximum) || number != floor(number)) {
@@ -342,10 +345,7 @@ static ls_result read_real(builder *b, const cJSON *node, const char *place, dou
     return LS_OK;
 }
 
-static const char *metric_name(const void *metrics, uint32_t index)
-{
-    return ((const ls_metric *)metrics)[index].name;
-}
+static const char *metric_name(const void *metrics, uint32_t index) { return ((const ls_metric *)metrics)[index].name; }
 
 static ls_result check_metric(builder *b, const cJSON *node, const char *place)
 {
@@ -356,7 +356,8 @@ static ls_result check_metric(builder *b, const cJSON *node, const char *place)
     }
     const char *nearest = ls_nearest(node->valuestring, vocabulary->metrics, vocabulary->metric_count, metric_name);
     return REFUSE(b, node, "%s: no metric \"%.100s\"; `lakestream metrics` lists them%s%s%s", place, node->valuestring,
-                  nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+                  nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "\"?" : "");
 }
 
 static ls_result read_stopping_rule(builder *b, const cJSON *object)
@@ -370,10 +371,12 @@ static ls_result read_stopping_rule(builder *b, const cJSON *object)
     const cJSON *half_width = cJSON_GetObjectItemCaseSensitive(object, "half_width");
     const cJSON *confidence = cJSON_GetObjectItemCaseSensitive(object, "confidence");
     if (result == LS_OK && (maximum == NULL || metric == NULL || half_width == NULL)) {
-        return REFUSE(b, object, "replications: a stopping rule needs maximum, metric and half_width; for a fixed number write "
-                                 "the number alone");
+        return REFUSE(b, object,
+                      "replications: a stopping rule needs maximum, metric and half_width; for a fixed number write "
+                      "the number alone");
     }
-    if (result == LS_OK) result = read_whole(b, maximum, "replications.maximum", 2, LS_SPEC_REPLICATIONS_MAX, &rule->maximum);
+    if (result == LS_OK)
+        result = read_whole(b, maximum, "replications.maximum", 2, LS_SPEC_REPLICATIONS_MAX, &rule->maximum);
     rule->minimum = rule->maximum < 3 ? rule->maximum : 3;
     if (result == LS_OK && minimum != NULL) {
         result = read_whole(b, minimum, "replications.minimum", 2, (double)rule->maximum, &rule->minimum);
@@ -393,7 +396,8 @@ static ls_result read_replications(builder *b, const cJSON *node)
     rule->confidence = 0.95;
     if (node == NULL) return LS_OK;
     if (cJSON_IsObject(node)) return read_stopping_rule(b, node);
-    if (!cJSON_IsNumber(node)) return REFUSE(b, node, "replications: expected a number or an object with a stopping rule");
+    if (!cJSON_IsNumber(node))
+        return REFUSE(b, node, "replications: expected a number or an object with a stopping rule");
     ls_result result = read_whole(b, node, "replications", 1, LS_SPEC_REPLICATIONS_MAX, &rule->maximum);
     rule->minimum = rule->maximum;
     return result;
@@ -453,7 +457,8 @@ static ls_result read_top(builder *b, bool quick)
     ls_result result = ls_check_members(&b->reading, root, "", keys, sizeof keys / sizeof keys[0]);
     if (result != LS_OK) return result;
     const cJSON *quickly = cJSON_GetObjectItemCaseSensitive(root, "quick");
-    if (quickly != NULL && !cJSON_IsObject(quickly)) return REFUSE(b, quickly, "quick: expected an object of overrides");
+    if (quickly != NULL && !cJSON_IsObject(quickly))
+        return REFUSE(b, quickly, "quick: expected an object of overrides");
     if (quickly != NULL) result = ls_check_members(&b->reading, quickly, "quick", quick_keys, 3);
     if (!quick) quickly = NULL;
     const cJSON *quick_sweep = cJSON_GetObjectItemCaseSensitive(quickly, "sweep");
@@ -499,9 +504,9 @@ static ls_result label_point(builder *b, ls_spec_point *point, const uint32_t *d
     for (uint32_t a = 0; a < b->axis_count; a++) {
         const alternative *one = &b->axes[a].alternatives[digits[a]];
         for (uint32_t k = 0; k < b->axes[a].key_count; k++, column++) {
-            point->labels[column] = one->labels[k] != NULL
-                                        ? ls_duplicate(one->labels[k])
-                                        : ls_scenario_label(b->reading.vocabulary, &point->scenario, b->axes[a].keys[k]);
+            point->labels[column] =
+                one->labels[k] != NULL ? ls_duplicate(one->labels[k])
+                                       : ls_scenario_label(b->reading.vocabulary, &point->scenario, b->axes[a].keys[k]);
             if (point->labels[column] == NULL) return out_of_memory(b);
         }
     }
@@ -517,8 +522,8 @@ static ls_result check_clash(builder *b, const ls_layer *const *layers, uint32_t
                 for (uint32_t k = 0; k < layers[m]->count; k++) {
                     const ls_assignment *one = &layers[l]->items[i], *other = &layers[m]->items[k];
                     if (strcmp(one->path, other->path) != 0) continue;
-                    return REFUSE(b, one->value, "%.200s: sets \"%.200s\", as does %.200s; keep one", one->place, one->path,
-                                  other->place);
+                    return REFUSE(b, one->value, "%.200s: sets \"%.200s\", as does %.200s; keep one", one->place,
+                                  one->path, other->place);
                 }
             }
         }
@@ -526,7 +531,8 @@ static ls_result check_clash(builder *b, const ls_layer *const *layers, uint32_t
     return LS_OK;
 }
 
-/* The presets and policy names of all axes come before the other settings of all axes, whatever the order of the axes. */
+/* The presets and policy names of all axes come before the other settings of all axes, whatever the order of the axes.
+ */
 static ls_result merge_sweep_layers(builder *b, const uint32_t *digits, ls_layer *merged)
 {
     uint32_t count = 0;
@@ -547,8 +553,9 @@ static ls_result check_scenario(builder *b, const ls_scenario *scenario)
 {
     bool needs_policy = scenario->world == LS_WORLD_COMMIT && scenario->batches.law != LS_ARRIVAL_OPEN;
     if (!needs_policy || scenario->policy.policy != NULL) return LS_OK;
-    return REFUSE(b, b->reading.json->root,
-                  "policy: none is named; add \"policy\": \"dac\" to \"base\" or sweep it (`lakestream policies` lists them)");
+    return REFUSE(
+        b, b->reading.json->root,
+        "policy: none is named; add \"policy\": \"dac\" to \"base\" or sweep it (`lakestream policies` lists them)");
 }
 
 static ls_result resolve_point(builder *b, ls_spec_point *point, const uint32_t *digits)
@@ -615,8 +622,9 @@ static ls_result refuse_twins(builder *b)
     ls_result result = LS_OK;
     for (uint32_t i = 1; i < spec->point_count && result == LS_OK; i++) {
         if (strcmp(sorted[i - 1]->hash, sorted[i]->hash) != 0) continue;
-        result = REFUSE(b, b->sweep, "sweep: points %td and %td are the same scenario; remove one (a value written twice?)",
-                        sorted[i - 1] - spec->points, sorted[i] - spec->points);
+        result =
+            REFUSE(b, b->sweep, "sweep: points %td and %td are the same scenario; remove one (a value written twice?)",
+                   sorted[i - 1] - spec->points, sorted[i] - spec->points);
     }
     ls_free(sorted);
     return result;
@@ -642,8 +650,8 @@ static ls_result build_points(builder *b)
     return result == LS_OK ? refuse_twins(b) : result;
 }
 
-static ls_result build(const ls_json *json, const char *path, const ls_vocabulary *vocabulary, bool quick, ls_spec **spec,
-                       ls_error *error)
+static ls_result build(const ls_json *json, const char *path, const ls_vocabulary *vocabulary, bool quick,
+                       ls_spec **spec, ls_error *error)
 {
     builder b = {.reading = {json, vocabulary, error}};
     b.spec = ls_allocate_array(1, sizeof *b.spec);

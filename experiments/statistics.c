@@ -84,29 +84,6 @@ static double mean_of(const double *values, uint64_t count)
     return sum / (double)count;
 }
 
-uint64_t ls_mser5_truncation(const double *series, uint64_t count, bool *reliable)
-{
-    uint64_t means = count / 5, best = 0;
-    double mean = 0.0, squares = 0.0, smallest = INFINITY;
-    /* From the end to the start, so that each candidate's mean and sum of squares follow from the one before. The statistic
-     * for keeping means d .. n-1 is their sum of squares over (n - d)^2: the squared standard error of the mean. */
-    for (uint64_t d = means; d-- > 0;) {
-        double value = mean_of(series + 5 * d, 5);
-        double kept = (double)(means - d);
-        double step = value - mean;
-        mean += step / kept;
-        squares += step * (value - mean);
-        double statistic = squares / (kept * kept);
-        /* At equal statistic the earlier start keeps more data. */
-        if (d <= means / 2 && statistic <= smallest) {
-            smallest = statistic;
-            best = d;
-        }
-    }
-    if (reliable != NULL) *reliable = means >= 10 && best < means / 2;
-    return 5 * best;
-}
-
 ls_estimate ls_batch_means(const double *series, uint64_t count, uint64_t batches, double confidence)
 {
     ls_estimate nothing = {batches, NAN, NAN, NAN};

@@ -1,10 +1,9 @@
 /* statistics.h - output analysis of simulations, as the textbooks have it.
  *
- * Replications of one point are independent and identically distributed, so their mean has a Student t interval. Two points
- * under common random numbers are compared by the differences of equal replication numbers (paired t). Within one long run
- * observations are correlated: the start-up transient is cut by MSER-5 and the rest judged by batch means. Sources: A. M. Law,
- * "Simulation Modeling and Analysis", 5th ed., chapters 9 to 11; K. P. White, "An effective truncation heuristic for bias
- * reduction in simulation output", Simulation 69(6), 1997 (MSER), and White, Cobb, Spratt, WSC 2000 (MSER-5).
+ * Replications of one point are independent and identically distributed, so their mean has a Student t interval. Two
+ * points under common random numbers are compared by the differences of equal replication numbers (paired t). Within
+ * one long run observations are correlated: the simulator cuts the start-up transient by MSER-5 (sim/mser.h), and batch
+ * means judge the rest. Source: A. M. Law, "Simulation Modeling and Analysis", 5th ed., chapters 9 to 11.
  *
  * Pure computation; no ownership. NaN among the inputs gives NaN results: callers leave out what does not apply.
  */
@@ -31,25 +30,21 @@ typedef struct ls_difference {
     double p_value;       /* two-sided, of "the mean difference is 0"; NaN when count < 2 */
 } ls_difference;
 
-/* Paired t test: treatment[i] and baseline[i] come from the same replication. When all differences are equal the p value is 1
- * if they are 0, else 0. */
+/* Paired t test: treatment[i] and baseline[i] come from the same replication. When all differences are equal the p
+ * value is 1 if they are 0, else 0. */
 ls_difference ls_paired_difference(const double *treatment, const double *baseline, uint64_t count, double confidence);
 
-/* Multiplies p values for `count` tests after Holm (1979), in place: step-down, so that the chance of any false finding keeps
- * the level. NaN values are left out and stay. LS_ERROR_MEMORY leaves them as they were. */
+/* Multiplies p values for `count` tests after Holm (1979), in place: step-down, so that the chance of any false finding
+ * keeps the level. NaN values are left out and stay. LS_ERROR_MEMORY leaves them as they were. */
 ls_result ls_holm_adjust(double *p_values, uint64_t count);
 
-/* How many leading observations MSER-5 deletes: means of 5, truncation at most half of the series. *reliable (may be NULL) is
- * false when the series has fewer than 10 means or the minimum lies at that bound: the run was too short. */
-uint64_t ls_mser5_truncation(const double *series, uint64_t count, bool *reliable);
-
 /* Interval for the mean of a correlated series from `batches` means of equal length (what is left over at the start is
- * dropped). The estimate's count is `batches`; NaN fields when there are fewer observations than batches or fewer than 2
- * batches. */
+ * dropped). The estimate's count is `batches`; NaN fields when there are fewer observations than batches or fewer than
+ * 2 batches. */
 ls_estimate ls_batch_means(const double *series, uint64_t count, uint64_t batches, double confidence);
 
-/* Sequential stopping: whether values, the results of replications 0 .. count-1, are enough: the interval's half-width is at
- * most relative_half_width * |mean|. NaN among them: never. */
+/* Sequential stopping: whether values, the results of replications 0 .. count-1, are enough: the interval's half-width
+ * is at most relative_half_width * |mean|. NaN among them: never. */
 bool ls_precise_enough(const double *values, uint64_t count, double relative_half_width, double confidence);
 
 #endif

@@ -1,4 +1,5 @@
-/* text.c - the growing string of text.h. Capacity doubles; a failure is remembered, so that no caller checks each piece. */
+/* text.c - the growing string of text.h. Capacity doubles; a failure is remembered, so that no caller checks each
+ * piece. */
 #include "experiments/text.h"
 
 #include <math.h>
@@ -37,10 +38,7 @@ void ls_text_bytes(ls_text *text, const char *bytes, size_t length)
     text->bytes[text->length] = '\0';
 }
 
-void ls_text_add(ls_text *text, const char *string)
-{
-    ls_text_bytes(text, string, strlen(string));
-}
+void ls_text_add(ls_text *text, const char *string) { ls_text_bytes(text, string, strlen(string)); }
 
 void ls_text_format(ls_text *text, const char *format, ...)
 {

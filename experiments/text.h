@@ -30,14 +30,15 @@ void ls_text_json(ls_text *text, const char *string);
 /* Appends string with tab, newline and other control characters replaced by spaces: one TSV field. */
 void ls_text_field(ls_text *text, const char *string);
 
-/* Takes the string (caller frees with ls_free; "" if nothing was added) and leaves text empty. NULL when out of memory. */
+/* Takes the string (caller frees with ls_free; "" if nothing was added) and leaves text empty. NULL when out of memory.
+ */
 char *ls_text_take(ls_text *text);
 
 /* Frees what text holds. */
 void ls_text_free(ls_text *text);
 
-/* The shortest round-trip decimal of a finite value, as ls_text_number writes it; whole numbers below 2^53 without exponent,
- * and both zeros as 0. buffer holds at least 32 bytes. */
+/* The shortest round-trip decimal of a finite value, as ls_text_number writes it; whole numbers below 2^53 without
+ * exponent, and both zeros as 0. buffer holds at least 32 bytes. */
 const char *ls_number_text(double value, char buffer[32]);
 
 #endif

@@ -3,10 +3,11 @@
  * Columns, in this order:
  *   one for each swept key, named by its path ("producers.count", "policy"): the label, as text
  *   "replications": how many ok runs stand behind the row
- *   for each metric, by ascending name: "<name>" the mean over replications, "<name>.half_width" half the width of the 95 %
- *   Student t interval
- * A mean without runs, and a half-width with fewer than two, is nan, which gnuplot skips. Labels may hold spaces, never tabs.
- * In gnuplot, with the separator set to tab: plot data using "producers.count":"published_per_s":"published_per_s.half_width".
+ *   for each metric, by ascending name: "<name>" the mean over replications, and "<name>.half_width" half the width
+ *   of the 95 % Student t interval
+ * A mean without runs, and a half-width with fewer than two, is nan, which gnuplot skips. Labels may hold spaces, never
+ * tabs. In gnuplot, with the separator set to tab:
+ *   plot data using "producers.count":"published_per_s":"published_per_s.half_width" with yerrorbars
  */
 #ifndef LS_TIDY_H
 #define LS_TIDY_H

@@ -12,6 +12,8 @@
  */
 #include "manifest/manifest.h"
 
+#include "manifest/chain.h"
+
 #include <string.h>
 
 #define LEAF_ROWS 4u
@@ -25,6 +27,7 @@ typedef struct chunk {
     uint32_t references;
     uint32_t count;
     uint32_t depth;
+    uint32_t chain; /* at first_step */
     ls_entry entries[];
 } chunk;
 
@@ -49,18 +52,20 @@ struct ls_manifest {
     uint32_t row_count;
     uint32_t open_rows;
     uint32_t level; /* of the root of rows */
+    uint32_t chain; /* at end_step */
     uint32_t references;
 };
 
 /* --- chunks ----------------------------------------------------------------------------------------------------- */
 
 /* Takes over one reference to parent only on success. */
-static chunk *chunk_new(chunk *parent, uint64_t first_step, const ls_entry *entries, uint32_t count)
+static chunk *chunk_new(chunk *parent, uint64_t first_step, uint32_t chain, const ls_entry *entries, uint32_t count)
 {
     chunk *made = ls_allocate(sizeof *made + (size_t)count * sizeof(ls_entry));
     if (made == NULL) return NULL;
     made->parent = parent;
     made->first_step = first_step;
+    made->chain = chain;
     made->references = 1;
     made->count = count;
     made->depth = parent == NULL ? 0 : parent->depth + 1;
@@ -292,6 +297,14 @@ uint64_t ls_manifest_tail_bytes(const ls_manifest *manifest, uint64_t known_end_
     return tail < whole ? tail : whole;
 }
 
+uint32_t ls_manifest_chain(const ls_manifest *manifest, uint64_t step)
+{
+    if (step < manifest->trim_step) step = manifest->trim_step;
+    if (step >= manifest->end_step) return manifest->chain;
+    const chunk *part = chunk_find(manifest->entries, step);
+    return ls_chain_extend(part->chain, part->entries, step - part->first_step);
+}
+
 bool ls_manifest_entry(const ls_manifest *manifest, uint64_t step, ls_entry *entry)
 {
     return ls_manifest_entries(manifest, step, 1, entry) == 1;
@@ -370,13 +383,15 @@ ls_result ls_manifest_append(const ls_manifest *parent, const ls_commit *commit,
     }
     made->open_rows += (uint32_t)!row.closed - (uint32_t)(old != NULL && !old->closed);
     if (commit->entry_count > 0) {
-        made->entries = chunk_new(parent->entries, parent->end_step, commit->entries, commit->entry_count);
+        made->entries = chunk_new(parent->entries, parent->end_step, parent->chain, commit->entries,
+                                  commit->entry_count);
         if (made->entries == NULL) {
             node_release(made->rows, made->level);
             ls_free(made);
             return LS_ERROR_MEMORY;
         }
         made->end_step += commit->entry_count;
+        made->chain = ls_chain_extend(parent->chain, commit->entries, commit->entry_count);
         chunk_retain(parent->entries);
     } else {
         chunk_retain(made->entries);
@@ -403,7 +418,7 @@ ls_result ls_manifest_trim(const ls_manifest *parent, ls_commit_id id, uint64_t 
     } else if (remaining == 0) {
         made->entries = NULL;
     } else {
-        made->entries = chunk_new(NULL, trim_step, NULL, (uint32_t)remaining);
+        made->entries = chunk_new(NULL, trim_step, ls_manifest_chain(parent, trim_step), NULL, (uint32_t)remaining);
         if (made->entries == NULL) {
             ls_free(made);
             return LS_ERROR_MEMORY;
@@ -431,10 +446,12 @@ ls_result ls_manifest_build(const ls_manifest_parts *parts, ls_manifest **manife
     made->low_watermark = parts->low_watermark;
     made->trim_step = parts->trim_step;
     made->end_step = parts->first_step + parts->entry_count;
+    made->chain = base == NULL ? parts->chain : base->chain;
     chunk *parent = base == NULL ? NULL : base->entries;
     if (parts->entry_count > 0) {
-        made->entries = chunk_new(parent, parts->first_step, parts->entries, (uint32_t)parts->entry_count);
+        made->entries = chunk_new(parent, parts->first_step, made->chain, parts->entries, (uint32_t)parts->entry_count);
         if (made->entries == NULL) goto fail;
+        made->chain = ls_chain_extend(made->chain, parts->entries, parts->entry_count);
         chunk_retain(parent);
     } else {
         made->entries = chunk_retain(parent);

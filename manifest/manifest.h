@@ -71,6 +71,10 @@ uint64_t ls_manifest_encoded_bytes(const ls_manifest *manifest);  /* exact size 
  * rows and the missing entries. At most the encoded size. */
 uint64_t ls_manifest_tail_bytes(const ls_manifest *manifest, uint64_t known_end_step);
 
+/* The running checksum of all entries below `step`, trimmed ones included (chain.h). step lies between the trim point and
+ * the end step, both included, and is moved there if it does not. */
+uint32_t ls_manifest_chain(const ls_manifest *manifest, uint64_t step);
+
 /* The entry of a step into *entry; false when the step is below the trim point or not committed yet. */
 bool ls_manifest_entry(const ls_manifest *manifest, uint64_t step, ls_entry *entry);
 
@@ -109,6 +113,7 @@ typedef struct ls_manifest_parts {
     uint64_t low_watermark;
     uint64_t trim_step;
     uint64_t first_step; /* step of entries[0]; equals trim_step when base is NULL */
+    uint32_t chain;      /* at first_step when base is NULL; otherwise the base's own is continued */
     const ls_manifest *base;
     const ls_entry *entries;
     uint64_t entry_count;
@@ -118,9 +123,9 @@ typedef struct ls_manifest_parts {
 ls_result ls_manifest_build(const ls_manifest_parts *parts, ls_manifest **manifest);
 
 /* Sizes of the encoded parts (see codec.h for the layout). */
-#define LS_MANIFEST_HEADER_BYTES 64u
+#define LS_MANIFEST_HEADER_BYTES 32u
 #define LS_MANIFEST_ENTRY_BYTES 48u
 #define LS_MANIFEST_ROW_BYTES 48u
-#define LS_MANIFEST_FOOTER_BYTES 64u
+#define LS_MANIFEST_FOOTER_BYTES 96u
 
 #endif

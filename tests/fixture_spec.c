@@ -6,12 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW(path_, type_, field_, default_, low_, high_)                                                                  \
-    {.path = path_, .type = type_, .offset = offsetof(ls_scenario, field_), .default_number = default_, .minimum = low_, \
-     .maximum = high_, .meaning = "a test option"}
+#define ROW(path_, type_, field_, default_, low_, high_)                                                               \
+    {                                                                                                                  \
+        .path = path_, .type = type_, .offset = offsetof(ls_scenario, field_), .default_number = default_,             \
+        .minimum = low_, .maximum = high_, .meaning = "a test option"                                                  \
+    }
 
 static const ls_option options[] = {
-    {.path = "world", .type = LS_OPTION_CHOICE, .offset = offsetof(ls_scenario, world), .choices = "commit queue", .meaning = "kind"},
+    {.path = "world",
+     .type = LS_OPTION_CHOICE,
+     .offset = offsetof(ls_scenario, world),
+     .choices = "commit queue",
+     .meaning = "kind"},
     ROW("duration_s", LS_OPTION_REAL, duration_s, 60, 0.5, 1000),
     ROW("producers.count", LS_OPTION_INTEGER, producers.count, 8, 1, 1000),
     ROW("producers.established", LS_OPTION_FLAG, producers.established, 1, 0, 1),
@@ -35,7 +41,11 @@ static const ls_option options[] = {
      .offset = offsetof(ls_scenario, store.put.law),
      .choices = "constant exponential lognormal",
      .meaning = "law"},
-    {.path = "store.put.file", .type = LS_OPTION_TEXT, .offset = offsetof(ls_scenario, store.put.file), .default_text = "", .meaning = "f"},
+    {.path = "store.put.file",
+     .type = LS_OPTION_TEXT,
+     .offset = offsetof(ls_scenario, store.put.file),
+     .default_text = "",
+     .meaning = "f"},
 };
 
 static const ls_store_preset presets[] = {

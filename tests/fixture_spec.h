@@ -1,5 +1,5 @@
-/* fixture_spec.h - a small vocabulary for the tests of the experiments floor, so that they do not depend on how the real tables
- * grow: a dozen options, two store presets, three metrics. Policies are the real ones. */
+/* fixture_spec.h - a small vocabulary for the tests of the experiments floor, so that they do not depend
+ * on how the real tables grow: a dozen options, two store presets, three metrics. Policies are the real ones. */
 #ifndef LS_FIXTURE_SPEC_H
 #define LS_FIXTURE_SPEC_H
 

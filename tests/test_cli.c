@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 
 /* A queueing station: the cheapest world there is, and no policy. */
-#define SPEC                                                                                                               \
-    "{\"title\": \"A 'quoted' title\", \"replications\": 3, \"base\": {\"world\": \"queue\", \"queue\": {\"customers\": 50,"    \
-    "\"arrival_rate_per_s\": 0.5, \"service\": {\"law\": \"exponential\", \"scale_s\": 1}}}, \"sweep\": [{\"cartesian\":"       \
-    "{\"queue.service.law\": [\"exponential\", \"constant\"], \"queue.arrival_rate_per_s\": [0.2, 0.4]}}],"                    \
+#define SPEC                                                                                                           \
+    "{\"title\": \"A 'quoted' title\", \"replications\": 3, \"base\": {\"world\": \"queue\", \"queue\": "              \
+    "{\"customers\": 50,"                                                                                              \
+    "\"arrival_rate_per_s\": 0.5, \"service\": {\"law\": \"exponential\", \"scale_s\": 1}}}, \"sweep\": "              \
+    "[{\"cartesian\":"                                                                                                 \
+    "{\"queue.service.law\": [\"exponential\", \"constant\"], \"queue.arrival_rate_per_s\": [0.2, 0.4]}}],"            \
     "\"compare\": {\"key\": \"queue.service.law\", \"baseline\": \"constant\"}, \"quick\": {\"replications\": 1}}"
 
 typedef struct outcome {
@@ -61,7 +63,8 @@ static void expect(const char *arguments, int code, const char *part)
 {
     outcome out = run(arguments);
     if (out.code != code || strstr(out.text, part) == NULL) {
-        printf("\n      lakestream %s\n      gave %d (wanted %d): %s\n      wanted \"%s\"", arguments, out.code, code, out.text, part);
+        printf("\n      lakestream %s\n      gave %d (wanted %d): %s\n      wanted \"%s\"", arguments, out.code, code,
+               out.text, part);
     }
     CU_ASSERT_EQUAL(out.code, code);
     CU_ASSERT_PTR_NOT_NULL(strstr(out.text, part));
@@ -115,7 +118,8 @@ static void test_run_and_compare(void)
     write_file(".json", SPEC);
     expect("run @.json -o @.db -j 2", 0, "cli: 4 points, 12 of 12 runs (12 new, 0 stored before, 0 failed)");
     expect("run @.json -o @.db", 0, "(0 new, 12 stored before, 0 failed)");
-    expect("run @.json -o @.db --seed 5 --json", 0, "\"required\":12,\"reused\":0,\"ran\":12,\"failed\":0,\"interrupted\":false");
+    expect("run @.json -o @.db --seed 5 --json", 0,
+           "\"required\":12,\"reused\":0,\"ran\":12,\"failed\":0,\"interrupted\":false");
     expect("results list @.db", 0, "4 points");
     expect("results list @.db", 0, "seed 5");
     expect("run @.json -o @other.db -j 3", 0, "12 new");
@@ -144,8 +148,10 @@ static void test_run_and_compare(void)
 static void test_plot(void)
 {
     write_file(".json", SPEC);
-    write_file(".gp", "set terminal dumb\nset output output\nset title title_text\nplot data using \"queue.arrival_rate_per_s\":"
-                      "\"queue_wait_mean_s\":\"queue_wait_mean_s.half_width\" with yerrorbars\n");
+    write_file(
+        ".gp",
+        "set terminal dumb\nset output output\nset title title_text\nplot data using \"queue.arrival_rate_per_s\":"
+        "\"queue_wait_mean_s\":\"queue_wait_mean_s.half_width\" with yerrorbars\n");
     expect("run @.json -o @plot.db", 0, "12");
     expect("plot @.json -i @plot.db -o @pictures/deep", 0, "cli.png");
     char path[300];
@@ -165,13 +171,15 @@ static void test_plot(void)
     expect("plot @absent.json -o @pictures", 2, "cannot be read");
 }
 
-/* Ctrl-C during a run that would take for ever. Whether the signal finds the program still starting or already running, the
- * code is 130. */
+/* Ctrl-C during a run that would take for ever. Whether the signal finds the program still starting or already running,
+ * the code is 130. */
 static void test_interruption(void)
 {
     char command[700];
-    write_file("long.json", "{\"base\": {\"world\": \"queue\", \"queue\": {\"customers\": 1000000000000, \"arrival_rate_per_s\": 0.5,"
-                            "\"service\": {\"law\": \"constant\", \"scale_s\": 1}}}}");
+    write_file(
+        "long.json",
+        "{\"base\": {\"world\": \"queue\", \"queue\": {\"customers\": 1000000000000, \"arrival_rate_per_s\": 0.5,"
+        "\"service\": {\"law\": \"constant\", \"scale_s\": 1}}}}");
     snprintf(command, sizeof command, "timeout --preserve-status -k 20 -s INT 0.3 %s run %slong.json -o %slong.db 2>&1",
              getenv("LAKESTREAM"), ls_test_path("cli"), ls_test_path("cli"));
     FILE *pipe = popen(command, "r");

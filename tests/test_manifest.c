@@ -38,7 +38,7 @@ static void test_append_keeps_parent(void)
     CU_ASSERT_EQUAL(ls_manifest_row(one, 0)->last_version, 1);
     CU_ASSERT_EQUAL(ls_manifest_row(two, 0)->last_version, 2);
     CU_ASSERT_EQUAL(ls_manifest_row(two, 0)->last_commit.incarnation, 109);
-    CU_ASSERT_EQUAL(ls_manifest_encoded_bytes(two), 64 + 3 * 48 + 48 + 64);
+    CU_ASSERT_EQUAL(ls_manifest_encoded_bytes(two), 32 + 3 * 48 + 48 + 96);
     ls_manifest_release(empty);
     ls_manifest_release(one);
     ls_entry entry;
@@ -129,10 +129,10 @@ static void test_tail_bytes(void)
 {
     ls_manifest *empty = ls_manifest_new_empty();
     ls_manifest *full = append(empty, 1, LS_NO_SLOT, 10, false);
-    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 10), 64 + 48);
-    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 7), 64 + 48 + 3 * 48);
-    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 0), 64 + 48 + 10 * 48);
-    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 99), 64 + 48);
+    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 10), 96 + 48);
+    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 7), 96 + 48 + 3 * 48);
+    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 0), 96 + 48 + 10 * 48);
+    CU_ASSERT_EQUAL(ls_manifest_tail_bytes(full, 99), 96 + 48);
     ls_manifest_release(full);
     ls_manifest_release(empty);
 }

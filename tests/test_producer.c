@@ -366,7 +366,7 @@ static void test_tail_reads(void)
     l.gets = 0;
     lake_batch(&l, &p, 1, 1);
     CU_ASSERT_EQUAL(l.gets, 1);
-    CU_ASSERT_EQUAL(l.last_range_bytes, 64 + 48 * (1 + 1) + 48 * (4 * 1 + 16));
+    CU_ASSERT_EQUAL(l.last_range_bytes, 96 + 48 * (1 + 1) + 48 * (4 * 1 + 16));
     ls_actions actions;
     ls_event batch = {.kind = LS_EVENT_BATCH, .batch_bytes = 1, .batch_source_count = 1, .batch_footer_bytes = 64};
     protocol.instantaneous_uploads = true;
@@ -379,7 +379,7 @@ static void test_tail_reads(void)
     l.published_source_end = 1;
     lake_batch(&l, &p, 1, 1);
     CU_ASSERT_EQUAL(l.gets, 2);
-    CU_ASSERT_EQUAL(l.last_range_bytes, 64 + 48 * 2 + 48 * 100);
+    CU_ASSERT_EQUAL(l.last_range_bytes, 96 + 48 * 2 + 48 * 100);
     CU_ASSERT_EQUAL(ls_manifest_end_step(l.version[l.newest]), 102);
     ls_producer_clear(&p);
     ls_producer_clear(&other);

@@ -1,5 +1,5 @@
-/* test_results.c - the results database: what goes in comes out, what is damaged or foreign is refused, the hash sees content and
- * nothing else; then the tables made from it, plotting rows and comparisons. */
+/* test_results.c - the results database: what goes in comes out, what is damaged or foreign is refused, the hash sees
+ * content and nothing else; then the tables made from it, plotting rows and comparisons. */
 #include "experiments/comparison.h"
 #include "experiments/results.h"
 #include "experiments/tidy.h"
@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPEC                                                                                                               \
-    "{\"title\": \"T\", \"seed\": 9, \"base\": {\"policy\": \"immediate\"}, \"sweep\": [{\"cartesian\": {\"policy\": [\"immediate\"," \
+#define SPEC                                                                                                           \
+    "{\"title\": \"T\", \"seed\": 9, \"base\": {\"policy\": \"immediate\"}, \"sweep\": [{\"cartesian\": {\"policy\": " \
+    "[\"immediate\","                                                                                                  \
     "\"dac\"], \"producers.count\": [1, 2]}}], \"compare\": {\"baseline\": \"immediate\", \"metrics\": [\"speed\"]}}"
 
 static const ls_run_origin origin = {"1.2.3", "sim"};
@@ -33,8 +34,8 @@ static ls_run_result values(double speed, double delay)
     return result;
 }
 
-static void add_of(ls_results *results, const ls_run_origin *by, int64_t point, uint64_t replication, ls_run_status status,
-                   const ls_run_result *result)
+static void add_of(ls_results *results, const ls_run_origin *by, int64_t point, uint64_t replication,
+                   ls_run_status status, const ls_run_result *result)
 {
     ls_vocabulary vocabulary = ls_test_vocabulary();
     ls_error error = {""};
@@ -82,7 +83,8 @@ static void test_round_trip(void)
     add_of(results, &real, points[1], 1, LS_RUN_OK, &result);
     add_of(results, &origin, points[1], 2, LS_RUN_FAILED, NULL);
     visit_log log = {0};
-    CU_ASSERT_EQUAL(ls_results_each_run(results, points[1], 9, &origin, vocabulary.metrics, 3, log_run, &log, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_results_each_run(results, points[1], 9, &origin, vocabulary.metrics, 3, log_run, &log, &error),
+                    LS_OK);
     CU_ASSERT_EQUAL_FATAL(log.count, 2);
     CU_ASSERT_EQUAL(log.replications[0], 0);
     CU_ASSERT_EQUAL(log.replications[1], 3);
@@ -92,10 +94,12 @@ static void test_round_trip(void)
     CU_ASSERT(isnan(log.values[0][2]));
     /* Another seed has no runs; a run stored again replaces the old one. */
     log = (visit_log){0};
-    CU_ASSERT_EQUAL(ls_results_each_run(results, points[1], 8, &origin, vocabulary.metrics, 3, log_run, &log, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_results_each_run(results, points[1], 8, &origin, vocabulary.metrics, 3, log_run, &log, &error),
+                    LS_OK);
     CU_ASSERT_EQUAL(log.count, 0);
     add(results, points[0], 1, 80, 90);
-    CU_ASSERT_EQUAL(ls_results_each_run(results, points[0], 9, &origin, vocabulary.metrics, 3, log_run, &log, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_results_each_run(results, points[0], 9, &origin, vocabulary.metrics, 3, log_run, &log, &error),
+                    LS_OK);
     CU_ASSERT_EQUAL_FATAL(log.count, 1);
     CU_ASSERT_EQUAL(log.values[0][0], 80.0);
     ls_results_close(results);
@@ -113,7 +117,8 @@ static void test_run_without_metrics(void)
     CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(results, spec, points, NULL), LS_OK);
     add(results, points[0], 0, NAN, NAN);
     add(results, points[0], 1, 4, NAN);
-    CU_ASSERT_EQUAL(ls_results_each_run(results, points[0], 9, &origin, vocabulary.metrics, 3, log_run, &log, NULL), LS_OK);
+    CU_ASSERT_EQUAL(ls_results_each_run(results, points[0], 9, &origin, vocabulary.metrics, 3, log_run, &log, NULL),
+                    LS_OK);
     CU_ASSERT_EQUAL_FATAL(log.count, 2);
     CU_ASSERT(isnan(log.values[0][0]));
     CU_ASSERT_EQUAL(log.values[1][0], 4.0);
@@ -154,7 +159,8 @@ static void test_refusals(void)
     expect_open_failure(ls_test_path("absent.db"), LS_RESULTS_READ, LS_ERROR_IO, "no such results file");
     expect_open_failure("/nonexistent/folder/x.db", LS_RESULTS_WRITE, LS_ERROR_IO, "folder exist");
     expect_open_failure(ls_test_path("."), LS_RESULTS_WRITE, LS_ERROR_IO, "open");
-    write_file(ls_test_path("text.db"), "This is a shopping list and no database, and long enough to show it.\n", 69, 0);
+    write_file(ls_test_path("text.db"), "This is a shopping list and no database, and long enough to show it.\n", 69,
+               0);
     expect_open_failure(ls_test_path("text.db"), LS_RESULTS_READ, LS_ERROR_CORRUPT, "not a results file");
     expect_open_failure(ls_test_path("text.db"), LS_RESULTS_WRITE, LS_ERROR_CORRUPT, "not a results file");
     write_file(ls_test_path("empty.db"), "", 0, 0);
@@ -163,7 +169,8 @@ static void test_refusals(void)
     expect_open_failure(ls_test_path("foreign.db"), LS_RESULTS_WRITE, LS_ERROR_CORRUPT, "not one of Lakestream's");
     ls_results_close(open_new("future.db"));
     execute(ls_test_path("future.db"), "PRAGMA user_version = 99;");
-    expect_open_failure(ls_test_path("future.db"), LS_RESULTS_WRITE, LS_ERROR_VERSION, "schema 99, this program knows schema 1");
+    expect_open_failure(ls_test_path("future.db"), LS_RESULTS_WRITE, LS_ERROR_VERSION,
+                        "schema 99, this program knows schema 1");
 }
 
 /* Damage inside the file: every page behind the first is overwritten. */
@@ -197,11 +204,10 @@ static void test_edited(void)
     int64_t points[4];
     CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(results, spec, points, NULL), LS_OK);
     ls_results_close(results);
-    static const char *const edits[] = {
-        "UPDATE experiment_points SET labels = '[\"one\"]' WHERE position = 2;",
-        "UPDATE experiment_points SET labels = '[1, 2]' WHERE position = 2;",
-        "UPDATE experiments SET swept = 'nonsense';",
-        "UPDATE experiments SET compare = '{}';"};
+    static const char *const edits[] = {"UPDATE experiment_points SET labels = '[\"one\"]' WHERE position = 2;",
+                                        "UPDATE experiment_points SET labels = '[1, 2]' WHERE position = 2;",
+                                        "UPDATE experiments SET swept = 'nonsense';",
+                                        "UPDATE experiments SET compare = '{}';"};
     for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
         ls_error error = {""};
         ls_stored_experiment *experiment = NULL;
@@ -284,7 +290,8 @@ static void test_merge(void)
     int64_t points[4];
     char whole[LS_DIGEST_HEX_BYTES], joined[LS_DIGEST_HEX_BYTES];
     ls_error error = {""};
-    ls_results *all = open_new("all.db"), *one = open_new("one.db"), *two = open_new("two.db"), *target = open_new("target.db");
+    ls_results *all = open_new("all.db"), *one = open_new("one.db"), *two = open_new("two.db"),
+               *target = open_new("target.db");
     CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(all, spec, points, NULL), LS_OK);
     for (uint32_t i = 0; i < 4; i++) add(all, points[i], i, i, 2.0 * i);
     CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(one, spec, points, NULL), LS_OK);
@@ -314,9 +321,9 @@ static void fill(ls_results *results, const int64_t *points)
 {
     static const double luck[] = {100, 200, 330};
     for (uint32_t r = 0; r < 3; r++) {
-        add(results, points[0], r, luck[r], 1);         /* immediate, 1 producer */
-        add(results, points[1], r, 2 * luck[r], NAN);   /* immediate, 2 */
-        add(results, points[2], r, luck[r] + r, 3);     /* dac, 1: differences 0 1 2 */
+        add(results, points[0], r, luck[r], 1);       /* immediate, 1 producer */
+        add(results, points[1], r, 2 * luck[r], NAN); /* immediate, 2 */
+        add(results, points[2], r, luck[r] + r, 3);   /* dac, 1: differences 0 1 2 */
     }
     add(results, points[2], 3, 5000, 3); /* without partner: in the mean, not in the pairs */
 }
@@ -342,8 +349,9 @@ static void test_load_and_tidy(void)
     ls_text text = {0};
     CU_ASSERT_EQUAL(ls_tidy(e, &text), LS_OK);
     /* Mean 210, deviation sqrt(13300): half-width 4.302653 * 115.3256 / sqrt(3) = 286.486. */
-    static const char start[] = "policy\tproducers.count\treplications\tdelay_s\tdelay_s.half_width\tspeed\tspeed.half_width\n"
-                                "immediate\t1\t3\t1\t0\t210\t286.4";
+    static const char start[] =
+        "policy\tproducers.count\treplications\tdelay_s\tdelay_s.half_width\tspeed\tspeed.half_width\n"
+        "immediate\t1\t3\t1\t0\t210\t286.4";
     CU_ASSERT_EQUAL(strncmp(text.bytes, start, strlen(start)), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(text.bytes, "\nimmediate\t2\t3\tnan\tnan\t420\t572."));
     CU_ASSERT_PTR_NOT_NULL(strstr(text.bytes, "\ndac\t2\t0\tnan\tnan\tnan\tnan\n"));
@@ -448,4 +456,5 @@ static void test_out_of_memory(void)
 LS_SUITE(results, {"runs come back exactly", test_round_trip}, {"runs without metrics", test_run_without_metrics},
          {"refusals", test_refusals}, {"damaged file", test_damaged}, {"edited lists", test_edited},
          {"hash sees content only", test_hash}, {"hash and backends", test_hash_backend}, {"merge", test_merge},
-         {"load, plotting table", test_load_and_tidy}, {"comparison", test_compare}, {"out of memory", test_out_of_memory})
+         {"load, plotting table", test_load_and_tidy}, {"comparison", test_compare},
+         {"out of memory", test_out_of_memory})

@@ -1,5 +1,5 @@
-/* test_runner.c - the schedule alone, then whole runs with made-up simulations: same content for any number of workers, resume,
- * shards, crashes, failures, interruption. */
+/* test_runner.c - the schedule alone, then whole runs with made-up simulations: same content for any number of
+ * workers, resume, shards, crashes, failures, interruption. */
 #include "experiments/runner.h"
 #include "experiments/schedule.h"
 #include "experiments/statistics.h"
@@ -64,7 +64,8 @@ static void test_guess_is_void(void)
     ls_schedule_free(schedule);
 }
 
-/* 4 and 8 are far apart, then equal values narrow the interval; it must stop at the first sufficient prefix, in any order. */
+/* 4 and 8 are far apart, then equal values narrow the interval; it must stop at the first sufficient prefix, in any
+ * order. */
 static void test_stops_at_first_prefix(void)
 {
     static const double values[] = {100, 104, 102, 102, 102, 102};
@@ -112,13 +113,14 @@ static void test_rule_edges(void)
 
 /* ---- whole runs ---- */
 
-#define SPEC                                                                                                               \
-    "{\"seed\": 4, \"base\": {\"policy\": \"immediate\"}, \"replications\": {\"minimum\": 3, \"maximum\": 12, \"metric\":"  \
+#define SPEC                                                                                                           \
+    "{\"seed\": 4, \"base\": {\"policy\": \"immediate\"}, \"replications\": {\"minimum\": 3, \"maximum\": 12, "        \
+    "\"metric\":"                                                                                                      \
     "\"speed\", \"half_width\": 0.08}, \"sweep\": [{\"cartesian\": {\"producers.count\": [1, 2, 3, 4, 5, 6]}}]}"
 
 typedef struct world {
-    int64_t crash_point;    /* -1: none; the producer count at which replication 1 kills its process */
-    int64_t fail_point;     /* the same, returning an error */
+    int64_t crash_point;     /* -1: none; the producer count at which replication 1 kills its process */
+    int64_t fail_point;      /* the same, returning an error */
     int64_t interrupt_point; /* the same, sending SIGTERM to the parent; that run never ends by itself */
 } world;
 
@@ -274,8 +276,9 @@ static void test_crash(void)
     outcome three = run((setup){.database = "crash3.db", .world = &crashing, .jobs = 3});
     CU_ASSERT_EQUAL(one.report.failed, 1);
     CU_ASSERT_EQUAL(one.notes.count, 1);
-    CU_ASSERT_STRING_EQUAL(one.notes.last, "point 1 (producers.count=2), replication 1: crashed: the worker was ended by signal 9 "
-                                           "(Killed)");
+    CU_ASSERT_STRING_EQUAL(one.notes.last,
+                           "point 1 (producers.count=2), replication 1: crashed: the worker was ended by signal 9 "
+                           "(Killed)");
     CU_ASSERT_STRING_EQUAL(one.notes.last, three.notes.last);
     CU_ASSERT_STRING_EQUAL(one.hash, three.hash);
     CU_ASSERT_EQUAL(one.report.ran + one.report.failed, one.report.required);
@@ -295,8 +298,8 @@ static void test_failure(void)
     CU_ASSERT_FALSE(out.report.interrupted);
 }
 
-/* SIGTERM in the middle: what was finished stays, the rest is dropped, and taking it up again ends where an undisturbed run
- * does. The signal mask is as before. */
+/* SIGTERM in the middle: what was finished stays, the rest is dropped, and taking it up again ends where an undisturbed
+ * run does. The signal mask is as before. */
 static void test_interruption(void)
 {
     const world interrupting = {.crash_point = -1, .fail_point = -1, .interrupt_point = 4};
@@ -307,7 +310,8 @@ static void test_interruption(void)
     sigprocmask(SIG_SETMASK, NULL, &after);
     CU_ASSERT_TRUE(cut.report.interrupted);
     CU_ASSERT_EQUAL(cut.report.failed, 0);
-    CU_ASSERT(cut.report.ran >= 7); /* the minimum of the points before it, and its own replication 0, are more than that */
+    CU_ASSERT(cut.report.ran >=
+              7); /* the minimum of the points before it, and its own replication 0, are more than that */
     CU_ASSERT(cut.report.ran < whole.report.ran);
     CU_ASSERT_STRING_NOT_EQUAL(cut.hash, whole.hash);
     CU_ASSERT_EQUAL(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
@@ -318,6 +322,7 @@ static void test_interruption(void)
 }
 
 LS_SUITE(runner, {"schedule: fixed number", test_fixed_number}, {"schedule: a guess is dropped", test_guess_is_void},
-         {"schedule: first sufficient prefix", test_stops_at_first_prefix}, {"schedule: edges of the rule", test_rule_edges},
-         {"same content for any -j", test_same_content}, {"resume", test_resume}, {"shards", test_shards}, {"crash", test_crash},
-         {"failure", test_failure}, {"interruption", test_interruption})
+         {"schedule: first sufficient prefix", test_stops_at_first_prefix},
+         {"schedule: edges of the rule", test_rule_edges}, {"same content for any -j", test_same_content},
+         {"resume", test_resume}, {"shards", test_shards}, {"crash", test_crash}, {"failure", test_failure},
+         {"interruption", test_interruption})

@@ -39,8 +39,11 @@ static void test_numbers(void)
     static const struct {
         double value;
         const char *text;
-    } cases[] = {{0.1, "0.1"},       {1.0 / 3, "0.3333333333333333"}, {1000, "1000"}, {-0.0, "0"},         {1e300, "1e+300"},
-                 {123456789012.0, "123456789012"}, {1e-7, "1e-07"},   {0.02, "0.02"}, {-2.5, "-2.5"},      {5e-324, "5e-324"}};
+    } cases[] = {{0.1, "0.1"},      {1.0 / 3, "0.3333333333333333"},
+                 {1000, "1000"},    {-0.0, "0"},
+                 {1e300, "1e+300"}, {123456789012.0, "123456789012"},
+                 {1e-7, "1e-07"},   {0.02, "0.02"},
+                 {-2.5, "-2.5"},    {5e-324, "5e-324"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char buffer[32];
         CU_ASSERT_STRING_EQUAL(ls_number_text(cases[i].value, buffer), cases[i].text);
@@ -103,7 +106,8 @@ static void test_unknown_names(void)
                    "demo.json:1:25|base.producers.cuont|count, established|did you mean \"producers.count\"");
     expect_refusal("{\"base\": {\"producers.cuont\": 4}}", "1:11|did you mean \"producers.count\"");
     expect_refusal("{\"base\": {\"produces\": {\"count\": 4}}}", "base.produces|did you mean \"producers\"");
-    expect_refusal("{\"base\": {\"store\": {\"put\": {\"low\": \"constant\"}}}}", "did you mean \"store.put.law\"|shape");
+    expect_refusal("{\"base\": {\"store\": {\"put\": {\"low\": \"constant\"}}}}",
+                   "did you mean \"store.put.law\"|shape");
     expect_refusal("{\"base\": {\"store\": \"fest\"}}", "base.store|no store preset \"fest\"|did you mean \"fast\"");
     expect_refusal("{\"base\": {\"policy\": \"imediate\"}}", "base.policy|imediate|immediate");
     expect_refusal("{\"base\": {\"policy\": {\"name\": \"immediate\", \"batch_limitt\": 1}}}",
@@ -115,7 +119,8 @@ static void test_unknown_names(void)
 
 static void test_wrong_values(void)
 {
-    expect_refusal("{\"base\": {\"producers\": {\"count\": 0}}}", "1:25|base.producers.count: 0|whole number from 1 to 1000");
+    expect_refusal("{\"base\": {\"producers\": {\"count\": 0}}}",
+                   "1:25|base.producers.count: 0|whole number from 1 to 1000");
     expect_refusal("{\"base\": {\"producers\": {\"count\": 2.5}}}", "2.5|whole number");
     expect_refusal("{\"base\": {\"producers\": {\"count\": \"2\"}}}", "\"2\"|whole number");
     expect_refusal("{\"base\": {\"duration_s\": 1001}}", "1001|a number from 0.5 to 1000 (s)");
@@ -129,7 +134,8 @@ static void test_wrong_values(void)
     expect_refusal("{\"base\": {\"policy\": {\"name\": 4}}}", "a policy's name");
     expect_refusal("{\"base\": {\"policy.batch_limit\": 4}}", "no policy is named");
     expect_refusal("{\"base\": {\"policy\": {\"name\": \"immediate\", \"batch_limit\": \"4\"}}}", "expected a number");
-    expect_refusal("{\"base\": {\"policy\": {\"name\": \"immediate\", \"batch_limit\": -4}}}", "base.policy.batch_limit");
+    expect_refusal("{\"base\": {\"policy\": {\"name\": \"immediate\", \"batch_limit\": -4}}}",
+                   "base.policy.batch_limit");
     expect_refusal("{\"base\": {}}", "policy: none is named");
     expect_refusal("{\"seed\": -1}", "seed: expected a whole number");
     expect_refusal("{\"title\": 1}", "title: expected a string");
@@ -138,7 +144,8 @@ static void test_wrong_values(void)
     expect_refusal("{\"replications\": {\"maximum\": 5}}", "needs maximum, metric and half_width");
     expect_refusal("{\"replications\": {\"minimum\": 6, \"maximum\": 5, \"metric\": \"speed\", \"half_width\": 0.1}}",
                    "replications.minimum|from 2 to 5");
-    expect_refusal("{\"replications\": {\"maximum\": 5, \"metric\": \"speed\", \"half_width\": 0}}", "half_width|above 0");
+    expect_refusal("{\"replications\": {\"maximum\": 5, \"metric\": \"speed\", \"half_width\": 0}}",
+                   "half_width|above 0");
     expect_refusal("{\"base\": {\"producers\": {\"count\": 4}, \"producers.count\": 5}}",
                    "base.producers.count|set twice");
     expect_refusal("{\"base\": {\"policy\": \"immediate\", \"policy.name\": \"dac\"}}", "set twice");
@@ -153,7 +160,8 @@ static void test_sweep_refusals(void)
     expect_refusal(SWEEP("[{\"cartesian\": {}}]"), "empty");
     expect_refusal(SWEEP("[{\"cartesian\": {\"duration_s\": []}}]"), "sweep[0].cartesian.duration_s|list is empty");
     expect_refusal(SWEEP("[{\"cartesian\": {\"duration_s\": 5}}]"), "expected a list");
-    expect_refusal(SWEEP("[{\"cartesian\": {\"duration\": [5]}}]"), "sweep[0].cartesian.duration|did you mean \"duration_s\"");
+    expect_refusal(SWEEP("[{\"cartesian\": {\"duration\": [5]}}]"),
+                   "sweep[0].cartesian.duration|did you mean \"duration_s\"");
     expect_refusal(SWEEP("[{\"cartesian\": {\"duration_s\": [5, 0.1]}}]"), "sweep[0].cartesian.duration_s[1]: 0.1");
     expect_refusal(SWEEP("[{\"zip\": {\"duration_s\": [5, 6], \"producers.count\": [1]}}]"),
                    "sweep[0].zip.producers.count|1 values|\"duration_s\" has 2|equal length");
@@ -196,9 +204,10 @@ static void test_defaults_and_top(void)
     CU_ASSERT_STRING_EQUAL(scenario->policy_name, "immediate");
     ls_spec_free(spec);
 
-    spec = ls_test_spec("{\"title\": \"T\", \"shows\": \"S\", \"seed\": 42, \"base\": {\"world\": \"queue\"},"
-                        "\"replications\": {\"minimum\": 2, \"maximum\": 9, \"metric\": \"speed\", \"half_width\": 0.05,"
-                        "\"confidence\": 0.9}, \"compare\": {\"key\": \"store\", \"baseline\": \"slow\", \"metrics\": [\"rare\"]}}");
+    spec = ls_test_spec(
+        "{\"title\": \"T\", \"shows\": \"S\", \"seed\": 42, \"base\": {\"world\": \"queue\"},"
+        "\"replications\": {\"minimum\": 2, \"maximum\": 9, \"metric\": \"speed\", \"half_width\": 0.05,"
+        "\"confidence\": 0.9}, \"compare\": {\"key\": \"store\", \"baseline\": \"slow\", \"metrics\": [\"rare\"]}}");
     CU_ASSERT_STRING_EQUAL(spec->title, "T");
     CU_ASSERT_STRING_EQUAL(spec->shows, "S");
     CU_ASSERT_EQUAL(spec->seed, 42);
@@ -219,7 +228,8 @@ static void test_nesting(void)
 {
     ls_spec *nested = ls_test_spec("{\"base\": {\"policy\": \"immediate\", \"store\": {\"put\": {\"scale_s\": 3}}}}");
     ls_spec *dotted = ls_test_spec("{\"base\": {\"store.put.scale_s\": 3, \"policy.name\": \"immediate\"}}");
-    ls_spec *mixed = ls_test_spec("{\"base\": {\"policy\": {\"name\": \"immediate\"}, \"store\": {\"put.scale_s\": 3}}}");
+    ls_spec *mixed =
+        ls_test_spec("{\"base\": {\"policy\": {\"name\": \"immediate\"}, \"store\": {\"put.scale_s\": 3}}}");
     CU_ASSERT_EQUAL(nested->points[0].scenario.store.put.scale_s, 3.0);
     CU_ASSERT_STRING_EQUAL(nested->points[0].hash, dotted->points[0].hash);
     CU_ASSERT_STRING_EQUAL(nested->points[0].hash, mixed->points[0].hash);
@@ -231,7 +241,8 @@ static void test_nesting(void)
 static void test_preset_precedence(void)
 {
     /* The preset comes first wherever it stands in the object. */
-    ls_spec *spec = ls_test_spec("{\"base\": {\"policy\": \"immediate\", \"store\": {\"put\": {\"shape\": 7}, \"preset\": \"slow\"}}}");
+    ls_spec *spec = ls_test_spec(
+        "{\"base\": {\"policy\": \"immediate\", \"store\": {\"put\": {\"shape\": 7}, \"preset\": \"slow\"}}}");
     const ls_scenario *scenario = &spec->points[0].scenario;
     CU_ASSERT_STRING_EQUAL(scenario->store_preset, "slow");
     CU_ASSERT_EQUAL(scenario->store.put.law, 2);
@@ -240,7 +251,8 @@ static void test_preset_precedence(void)
     ls_spec_free(spec);
     /* A swept preset keeps base's overrides. */
     spec = ls_test_spec("{\"base\": {\"policy\": \"immediate\", \"store.put_s_per_mib\": 1.5},"
-                        "\"sweep\": [{\"cartesian\": {\"store\": [\"fast\", \"slow\", {\"preset\": \"slow\", \"put\": {\"shape\": 9}}]}}]}");
+                        "\"sweep\": [{\"cartesian\": {\"store\": [\"fast\", \"slow\", {\"preset\": \"slow\", \"put\": "
+                        "{\"shape\": 9}}]}}]}");
     CU_ASSERT_EQUAL_FATAL(spec->point_count, 3);
     CU_ASSERT_EQUAL(spec->points[0].scenario.store.put.scale_s, 0.25);
     CU_ASSERT_EQUAL(spec->points[1].scenario.store.put.scale_s, 2.0);
@@ -258,8 +270,9 @@ static void test_policy_precedence(void)
     ls_policy_instance plain;
     CU_ASSERT_EQUAL_FATAL(ls_policy_instantiate("immediate", &plain, NULL), LS_OK);
     /* Naming another policy drops the parameters of the one before: base's target_share is not immediate's. */
-    ls_spec *spec = ls_test_spec("{\"base\": {\"policy\": {\"name\": \"dac\", \"target_share\": 0.3}}, \"sweep\": [{\"cartesian\":"
-                                 "{\"policy\": [\"immediate\", \"dac\", {\"target_share\": 0.25, \"name\": \"dac\"}]}}]}");
+    ls_spec *spec =
+        ls_test_spec("{\"base\": {\"policy\": {\"name\": \"dac\", \"target_share\": 0.3}}, \"sweep\": [{\"cartesian\":"
+                     "{\"policy\": [\"immediate\", \"dac\", {\"target_share\": 0.25, \"name\": \"dac\"}]}}]}");
     CU_ASSERT_EQUAL_FATAL(spec->point_count, 3);
     CU_ASSERT_EQUAL(memcmp(&spec->points[0].scenario.policy, &plain, sizeof plain), 0);
     CU_ASSERT_STRING_EQUAL(spec->points[0].labels[0], "immediate");
@@ -268,7 +281,8 @@ static void test_policy_precedence(void)
     CU_ASSERT_PTR_NULL(strstr(spec->points[1].resolved, "\"target_share\":0.3"));
     ls_spec_free(spec);
     /* A parameter alone varies the policy that base names, and its key is a column of its own. */
-    spec = ls_test_spec("{\"base\": {\"policy\": \"dac\"}, \"sweep\": [{\"cartesian\": {\"policy.target_share\": [0.2, 0.4]}}]}");
+    spec = ls_test_spec(
+        "{\"base\": {\"policy\": \"dac\"}, \"sweep\": [{\"cartesian\": {\"policy.target_share\": [0.2, 0.4]}}]}");
     CU_ASSERT_EQUAL_FATAL(spec->point_count, 2);
     CU_ASSERT_STRING_EQUAL(spec->swept_keys[0], "policy.target_share");
     CU_ASSERT_STRING_EQUAL(spec->points[1].labels[0], "0.4");
@@ -282,9 +296,10 @@ static void test_policy_precedence(void)
 
 static void test_sweep_order(void)
 {
-    ls_spec *spec = ls_test_spec("{\"base\": {\"policy\": \"immediate\"}, \"sweep\": [{\"cartesian\": {\"producers\": {\"count\": [1, 2]},"
-                                 "\"manifest.discovery\": [\"list\", \"gallop\"]}},"
-                                 "{\"zip\": {\"duration_s\": [10, 20, 30], \"manifest.initial_entries\": [7, 8, 9]}}]}");
+    ls_spec *spec = ls_test_spec(
+        "{\"base\": {\"policy\": \"immediate\"}, \"sweep\": [{\"cartesian\": {\"producers\": {\"count\": [1, 2]},"
+        "\"manifest.discovery\": [\"list\", \"gallop\"]}},"
+        "{\"zip\": {\"duration_s\": [10, 20, 30], \"manifest.initial_entries\": [7, 8, 9]}}]}");
     CU_ASSERT_EQUAL_FATAL(spec->point_count, 12);
     CU_ASSERT_EQUAL_FATAL(spec->swept_key_count, 4);
     CU_ASSERT_STRING_EQUAL(spec->swept_keys[0], "producers.count");
@@ -304,12 +319,14 @@ static void test_sweep_order(void)
 /* Groups become single columns; where a case says nothing, the column shows what holds. */
 static void test_cases(void)
 {
-    ls_spec *spec = ls_test_spec("{\"base\": {\"policy\": \"immediate\"}, \"sweep\": [{\"cases\": [{\"store.put\": {\"law\": \"constant\"}},"
-                                 "{\"store.put\": {\"law\": \"lognormal\", \"shape\": 0.5}, \"duration_s\": 5}, {}]}]}");
+    ls_spec *spec = ls_test_spec(
+        "{\"base\": {\"policy\": \"immediate\"}, \"sweep\": [{\"cases\": [{\"store.put\": {\"law\": \"constant\"}},"
+        "{\"store.put\": {\"law\": \"lognormal\", \"shape\": 0.5}, \"duration_s\": 5}, {}]}]}");
     CU_ASSERT_EQUAL_FATAL(spec->point_count, 3);
     CU_ASSERT_EQUAL_FATAL(spec->swept_key_count, 3);
     static const char *const keys[] = {"store.put.law", "store.put.shape", "duration_s"};
-    static const char *const labels[3][3] = {{"constant", "0", "60"}, {"lognormal", "0.5", "5"}, {"exponential", "0", "60"}};
+    static const char *const labels[3][3] = {
+        {"constant", "0", "60"}, {"lognormal", "0.5", "5"}, {"exponential", "0", "60"}};
     for (int k = 0; k < 3; k++) {
         CU_ASSERT_STRING_EQUAL(spec->swept_keys[k], keys[k]);
         for (int i = 0; i < 3; i++) CU_ASSERT_STRING_EQUAL(spec->points[i].labels[k], labels[i][k]);
@@ -319,10 +336,11 @@ static void test_cases(void)
 
 static void test_quick(void)
 {
-    static const char text[] = "{\"base\": {\"policy\": \"immediate\", \"duration_s\": 100, \"producers.count\": 5}, \"replications\": 4,"
-                               "\"sweep\": [{\"cartesian\": {\"manifest.initial_entries\": [1, 2, 3]}}],"
-                               "\"quick\": {\"base\": {\"duration_s\": 2}, \"replications\": 2,"
-                               "\"sweep\": [{\"cartesian\": {\"manifest.initial_entries\": [1]}}]}}";
+    static const char text[] =
+        "{\"base\": {\"policy\": \"immediate\", \"duration_s\": 100, \"producers.count\": 5}, \"replications\": 4,"
+        "\"sweep\": [{\"cartesian\": {\"manifest.initial_entries\": [1, 2, 3]}}],"
+        "\"quick\": {\"base\": {\"duration_s\": 2}, \"replications\": 2,"
+        "\"sweep\": [{\"cartesian\": {\"manifest.initial_entries\": [1]}}]}}";
     ls_vocabulary vocabulary = ls_test_vocabulary();
     ls_spec *spec = NULL;
     ls_error error;
@@ -343,7 +361,8 @@ static void test_quick(void)
 
 static void test_canonical(void)
 {
-    ls_spec *spec = ls_test_spec("{\"base\": {\"world\": \"queue\", \"store\": {\"put\": {\"file\": \"a\\\"b\"}}, \"duration_s\": 0.7}}");
+    ls_spec *spec = ls_test_spec(
+        "{\"base\": {\"world\": \"queue\", \"store\": {\"put\": {\"file\": \"a\\\"b\"}}, \"duration_s\": 0.7}}");
     const char *expected = "{\"duration_s\":0.7,\"manifest.discovery\":\"probe\",\"manifest.initial_entries\":0,"
                            "\"producers.count\":8,\"producers.established\":true,\"store.preset\":\"fast\","
                            "\"store.put.file\":\"a\\\"b\",\"store.put.law\":\"exponential\",\"store.put.scale_s\":0.25,"
@@ -355,8 +374,9 @@ static void test_canonical(void)
 /* The resolved form is valid as "base" and resolves to itself. */
 static void test_round_trip(void)
 {
-    ls_spec *spec = ls_test_spec("{\"base\": {\"store\": \"slow\", \"store.put.scale_s\": 0.1, \"policy\": {\"name\": \"dac\","
-                                 "\"target_share\": 0.3}, \"producers\": {\"established\": false}}}");
+    ls_spec *spec =
+        ls_test_spec("{\"base\": {\"store\": \"slow\", \"store.put.scale_s\": 0.1, \"policy\": {\"name\": \"dac\","
+                     "\"target_share\": 0.3}, \"producers\": {\"established\": false}}}");
     ls_text text = {0};
     ls_text_format(&text, "{\"base\": %s}", spec->points[0].resolved);
     ls_spec *again = ls_test_spec(text.bytes);
@@ -378,12 +398,14 @@ static void test_digest(void)
     CU_ASSERT_STRING_EQUAL(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-/* Every allocation fails in turn: no crash, no leak (under the sanitizer), an error each time, and in the end success. */
+/* Every allocation fails in turn: no crash, no leak (under the sanitizer), an error each time, and in the end success.
+ */
 static void test_out_of_memory(void)
 {
-    static const char text[] = "{\"title\": \"t\", \"base\": {\"policy\": {\"name\": \"dac\", \"target_share\": 0.3}, \"store\": \"slow\"},"
-                               "\"compare\": {\"baseline\": \"x\", \"metrics\": [\"speed\"]}, \"sweep\": [{\"cartesian\":"
-                               "{\"producers.count\": [1, 2]}}, {\"cases\": [{\"store.put\": {\"shape\": 1}}]}]}";
+    static const char text[] =
+        "{\"title\": \"t\", \"base\": {\"policy\": {\"name\": \"dac\", \"target_share\": 0.3}, \"store\": \"slow\"},"
+        "\"compare\": {\"baseline\": \"x\", \"metrics\": [\"speed\"]}, \"sweep\": [{\"cartesian\":"
+        "{\"producers.count\": [1, 2]}}, {\"cases\": [{\"store.put\": {\"shape\": 1}}]}]}";
     ls_vocabulary vocabulary = ls_test_vocabulary();
     bool succeeded = false;
     int64_t tries = 0;
@@ -401,9 +423,10 @@ static void test_out_of_memory(void)
     CU_ASSERT(tries > 100);
 }
 
-LS_SUITE(spec, {"numbers and text", test_numbers}, {"JSON refusals have positions", test_json_positions}, {"JSON limits", test_json_limits},
-         {"unknown names", test_unknown_names}, {"wrong values", test_wrong_values}, {"sweep refusals", test_sweep_refusals},
-         {"defaults and top level", test_defaults_and_top}, {"nested and dotted keys", test_nesting},
-         {"preset precedence", test_preset_precedence}, {"policy precedence", test_policy_precedence},
-         {"order of points", test_sweep_order}, {"cases", test_cases}, {"quick", test_quick}, {"canonical form", test_canonical},
-         {"canonical form reads back", test_round_trip}, {"SHA-256", test_digest}, {"out of memory", test_out_of_memory})
+LS_SUITE(spec, {"numbers and text", test_numbers}, {"JSON refusals have positions", test_json_positions},
+         {"JSON limits", test_json_limits}, {"unknown names", test_unknown_names}, {"wrong values", test_wrong_values},
+         {"sweep refusals", test_sweep_refusals}, {"defaults and top level", test_defaults_and_top},
+         {"nested and dotted keys", test_nesting}, {"preset precedence", test_preset_precedence},
+         {"policy precedence", test_policy_precedence}, {"order of points", test_sweep_order}, {"cases", test_cases},
+         {"quick", test_quick}, {"canonical form", test_canonical}, {"canonical form reads back", test_round_trip},
+         {"SHA-256", test_digest}, {"out of memory", test_out_of_memory})

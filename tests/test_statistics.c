@@ -1,6 +1,8 @@
-/* test_statistics.c - output analysis against tables, textbook examples and closed forms. */
+/* test_statistics.c - output analysis (statistics.h, and the warm-up rule of sim/mser.h) against tables, textbook
+ * examples and closed forms. */
 #include "experiments/statistics.h"
 #include "manifest/random.h"
+#include "sim/mser.h"
 #include "tests/suite.h"
 
 #include <math.h>
@@ -16,7 +18,8 @@ static void test_quantiles(void)
     CU_ASSERT_DOUBLE_EQUAL(ls_student_quantile(0.95, 1e9), 1.95996, 5e-6);
 }
 
-/* Law, "Simulation Modeling and Analysis", example 4.27: ten observations, mean 1.34, S^2/10 = 0.017, 90 % half-width 0.24. */
+/* Law, "Simulation Modeling and Analysis", example 4.27: ten observations, mean 1.34, S^2/10 = 0.017, 90 % half-width
+ * 0.24. */
 static void test_estimate(void)
 {
     const double values[] = {1.20, 1.50, 1.68, 1.89, 0.95, 1.49, 1.58, 1.55, 0.50, 1.09};
@@ -40,8 +43,8 @@ static void test_estimate_edges(void)
     CU_ASSERT(isnan(ls_estimate_of(hole, 3, 0.95).half_width));
 }
 
-/* Student's own sleep data ("The probable error of a mean", 1908): paired differences have mean 1.58, t = 4.0621 with nine
- * degrees of freedom, p = 0.002833, 95 % interval 0.70 .. 2.46. */
+/* Student's own sleep data ("The probable error of a mean", 1908): paired differences have mean 1.58, t = 4.0621 with
+ * nine degrees of freedom, p = 0.002833, 95 % interval 0.70 .. 2.46. */
 static void test_paired(void)
 {
     const double first[] = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
@@ -83,19 +86,15 @@ static void test_holm(void)
 static void test_mser(void)
 {
     double series[200];
-    bool reliable = false;
     for (int i = 0; i < 200; i++) series[i] = i < 15 ? 10.0 * (15 - i) : (i % 2 == 0 ? 1.0 : -1.0);
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 200, &reliable), 15);
-    CU_ASSERT(reliable);
+    CU_ASSERT_EQUAL(ls_mser5(series, 200), 15);
     /* Nothing to cut in a constant series. */
     for (int i = 0; i < 200; i++) series[i] = 3.0;
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 200, &reliable), 0);
-    /* A series that falls to its very end has no steady part: the cut sticks to the bound, and that is said. */
+    CU_ASSERT_EQUAL(ls_mser5(series, 200), 0);
+    /* A series that falls to its very end has no steady part: the cut stops at half of it. */
     for (int i = 0; i < 200; i++) series[i] = exp(-0.01 * i) * 100;
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 200, &reliable), 100);
-    CU_ASSERT_FALSE(reliable);
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 4, &reliable), 0);
-    CU_ASSERT_FALSE(reliable);
+    CU_ASSERT_EQUAL(ls_mser5(series, 200), 100);
+    CU_ASSERT_EQUAL(ls_mser5(series, 4), 0);
 }
 
 /* Against the definition, computed without recurrences. */
@@ -120,7 +119,7 @@ static void test_mser_definition(void)
             best = d;
         }
     }
-    CU_ASSERT_EQUAL(ls_mser5_truncation(series, 103, NULL), 5u * (unsigned)best);
+    CU_ASSERT_EQUAL(ls_mser5(series, 103), 5u * (unsigned)best);
 }
 
 static void test_batch_means(void)
@@ -163,6 +162,7 @@ static void test_coverage(void)
 
 LS_SUITE(statistics, {"Student's t quantiles", test_quantiles}, {"mean and interval", test_estimate},
          {"mean and interval, edges", test_estimate_edges}, {"paired t test", test_paired},
-         {"paired t test without spread", test_paired_without_spread}, {"Holm's adjustment", test_holm}, {"MSER-5", test_mser},
-         {"MSER-5 against its definition", test_mser_definition}, {"batch means", test_batch_means},
-         {"stopping rule", test_precise_enough}, {"coverage of the interval", test_coverage})
+         {"paired t test without spread", test_paired_without_spread}, {"Holm's adjustment", test_holm},
+         {"MSER-5", test_mser}, {"MSER-5 against its definition", test_mser_definition},
+         {"batch means", test_batch_means}, {"stopping rule", test_precise_enough},
+         {"coverage of the interval", test_coverage})

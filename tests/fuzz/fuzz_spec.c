@@ -1,5 +1,5 @@
-/* fuzz_spec.c - arbitrary bytes as a spec (libFuzzer): refused with a message, or resolved to points whose canonical form reads
- * back to the same scenario. Uses the small vocabulary of the tests and needs none of the simulator. */
+/* fuzz_spec.c - arbitrary bytes as a spec (libFuzzer): refused with a message, or resolved to points whose canonical
+ * form reads back to the same scenario. Uses the small vocabulary of the tests and needs none of the simulator. */
 #include "experiments/spec.h"
 #include "experiments/text.h"
 
@@ -9,16 +9,47 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const ls_option options[] = {
-    {.path = "duration_s", .type = LS_OPTION_REAL, .offset = offsetof(ls_scenario, duration_s), .default_number = 60, .maximum = 1000, .meaning = "m"},
-    {.path = "producers.count", .type = LS_OPTION_INTEGER, .offset = offsetof(ls_scenario, producers.count), .default_number = 8, .maximum = 1e6, .meaning = "m"},
-    {.path = "producers.established", .type = LS_OPTION_FLAG, .offset = offsetof(ls_scenario, producers.established), .meaning = "m"},
-    {.path = "world", .type = LS_OPTION_CHOICE, .offset = offsetof(ls_scenario, world), .choices = "commit queue", .meaning = "m"},
-    {.path = "store.preset", .type = LS_OPTION_TEXT, .offset = offsetof(ls_scenario, store_preset), .default_text = "fast", .meaning = "m"},
-    {.path = "store.put.scale_s", .type = LS_OPTION_REAL, .offset = offsetof(ls_scenario, store.put.scale_s), .minimum = -10, .maximum = 10, .meaning = "m"},
-    {.path = "store.put.file", .type = LS_OPTION_TEXT, .offset = offsetof(ls_scenario, store.put.file), .default_text = "", .meaning = "m"},
+    {.path = "duration_s",
+     .type = LS_OPTION_REAL,
+     .offset = offsetof(ls_scenario, duration_s),
+     .default_number = 60,
+     .maximum = 1000,
+     .meaning = "m"},
+    {.path = "producers.count",
+     .type = LS_OPTION_INTEGER,
+     .offset = offsetof(ls_scenario, producers.count),
+     .default_number = 8,
+     .maximum = 1e6,
+     .meaning = "m"},
+    {.path = "producers.established",
+     .type = LS_OPTION_FLAG,
+     .offset = offsetof(ls_scenario, producers.established),
+     .meaning = "m"},
+    {.path = "world",
+     .type = LS_OPTION_CHOICE,
+     .offset = offsetof(ls_scenario, world),
+     .choices = "commit queue",
+     .meaning = "m"},
+    {.path = "store.preset",
+     .type = LS_OPTION_TEXT,
+     .offset = offsetof(ls_scenario, store_preset),
+     .default_text = "fast",
+     .meaning = "m"},
+    {.path = "store.put.scale_s",
+     .type = LS_OPTION_REAL,
+     .offset = offsetof(ls_scenario, store.put.scale_s),
+     .minimum = -10,
+     .maximum = 10,
+     .meaning = "m"},
+    {.path = "store.put.file",
+     .type = LS_OPTION_TEXT,
+     .offset = offsetof(ls_scenario, store.put.file),
+     .default_text = "",
+     .meaning = "m"},
 };
 
-static const ls_store_preset presets[] = {{"fast", "m", "s", {.put = {.scale_s = 0.25}}}, {"slow", "m", "s", {.put = {.scale_s = 2}}}};
+static const ls_store_preset presets[] = {{"fast", "m", "s", {.put = {.scale_s = 0.25}}},
+                                          {"slow", "m", "s", {.put = {.scale_s = 2}}}};
 static const ls_metric metrics[] = {{"speed", "1/s", "m"}, {"delay_s", "s", "m"}};
 
 static void require(bool condition)

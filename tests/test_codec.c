@@ -166,34 +166,41 @@ static void test_chain(void)
 
 /* --- round trips --------------------------------------------------------------------------------------------------- */
 
+/* One draw a statement: the order of evaluation within an initialiser is the compiler's choice. */
 static ls_entry random_entry(ls_random *random, uint64_t producer)
 {
-    uint64_t begin = ls_random_next(random) >> 1;
-    return (ls_entry){.producer = producer, .sequence = ls_random_next(random), .source_begin = begin,
-                      .source_end = begin + 1 + ls_random_below(random, 1000), .size_bytes = ls_random_next(random) | 1u << 20,
-                      .epoch = (uint32_t)ls_random_next(random), .footer_bytes = (uint32_t)ls_random_below(random, 1u << 20)};
+    ls_entry entry = {.producer = producer};
+    entry.sequence = ls_random_next(random);
+    entry.source_begin = ls_random_next(random) >> 1;
+    entry.source_end = entry.source_begin + 1 + ls_random_below(random, 1000);
+    entry.size_bytes = ls_random_next(random) | 1u << 20;
+    entry.epoch = (uint32_t)ls_random_next(random);
+    entry.footer_bytes = (uint32_t)ls_random_below(random, 1u << 20);
+    return entry;
 }
 
 /* A child by a random commit: an append by a known or new producer, or, one time in eight, a trim. */
 static ls_manifest *random_child(ls_random *random, const ls_manifest *parent)
 {
-    ls_commit_id id = {ls_random_next(random), ls_random_next(random)};
+    ls_commit commit = {.slot = LS_NO_SLOT};
+    commit.id.incarnation = ls_random_next(random);
+    commit.id.attempt = ls_random_next(random);
     if (ls_random_below(random, 8) == 0) {
         uint64_t trim = ls_manifest_trim_step(parent) + ls_random_below(random, ls_manifest_entry_count(parent) + 1);
         uint64_t low = ls_manifest_low_watermark(parent) > trim ? ls_manifest_low_watermark(parent) : trim;
-        return trimmed(ls_manifest_retain(parent), id, low, trim);
+        return trimmed(ls_manifest_retain(parent), commit.id, low, trim);
     }
-    uint32_t rows = ls_manifest_row_count(parent), slot = (uint32_t)ls_random_below(random, rows + 1u);
-    uint64_t producer = slot < rows ? ls_manifest_row(parent, slot)->producer : ls_random_next(random);
-    uint32_t epoch = slot < rows ? ls_manifest_row(parent, slot)->epoch : 0;
+    const ls_row *row = ls_manifest_row(parent, (uint32_t)ls_random_below(random, ls_manifest_row_count(parent) + 1u));
+    commit.row.producer = row != NULL ? row->producer : ls_random_next(random);
+    commit.row.epoch = (row != NULL ? row->epoch : 0) + (uint32_t)ls_random_below(random, 2);
+    commit.row.next_source_offset = ls_random_next(random);
+    commit.row.closed = ls_random_below(random, 3) == 0;
+    if (row != NULL) commit.slot = ls_manifest_find_slot(parent, row->producer);
     ls_entry entries[5];
-    uint32_t count = (uint32_t)ls_random_below(random, 6);
-    for (uint32_t i = 0; i < count; i++) entries[i] = random_entry(random, producer);
-    return committed(ls_manifest_retain(parent),
-                     (ls_commit){.id = id, .slot = slot < rows ? slot : LS_NO_SLOT, .entries = entries, .entry_count = count,
-                                 .row = {.producer = producer, .next_source_offset = ls_random_next(random),
-                                         .epoch = epoch + (uint32_t)ls_random_below(random, 2),
-                                         .closed = ls_random_below(random, 3) == 0}});
+    commit.entries = entries;
+    commit.entry_count = (uint32_t)ls_random_below(random, 6);
+    for (uint32_t i = 0; i < commit.entry_count; i++) entries[i] = random_entry(random, commit.row.producer);
+    return committed(ls_manifest_retain(parent), commit);
 }
 
 static void check_round_trip(const ls_manifest *manifest)

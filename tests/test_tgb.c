@@ -178,7 +178,10 @@ static void check_grid(ls_random *random, uint32_t data_ranks, uint32_t context_
 static void test_round_trips(void)
 {
     ls_random random = ls_random_open(5, 0, LS_RANDOM_TEST, 0);
-    for (int i = 0; i < 40; i++) check_grid(&random, 1 + (uint32_t)ls_random_below(&random, 9), 1 + (uint32_t)ls_random_below(&random, 5));
+    for (int i = 0; i < 40; i++) {
+        uint32_t data_ranks = 1 + (uint32_t)ls_random_below(&random, 9);
+        check_grid(&random, data_ranks, 1 + (uint32_t)ls_random_below(&random, 5));
+    }
     check_grid(&random, 64, 8);
     check_grid(&random, 1, 400);
 }

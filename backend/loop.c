@@ -10,7 +10,9 @@
 #include "backend/loop.h"
 
 #include "manifest/codec.h"
+#include "manifest/tgb.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -71,8 +73,9 @@ int64_t ls_loop_now(ls_loop *loop)
 static void fail_run(ls_loop *loop, ls_result result)
 {
     if (result == LS_OK || loop->result != LS_OK) return;
-    loop->result = result;
-    if (loop->error.text[0] == '\0') ls_fail(&loop->error, result, "the run ended: %s", ls_result_name(result));
+    ls_error last = loop->error;
+    const char *between = last.text[0] != '\0' ? "; last message: " : "";
+    loop->result = ls_fail(&loop->error, result, "the run ended: %s%s%.900s", ls_result_name(result), between, last.text);
 }
 
 /* Timers. */
@@ -296,8 +299,17 @@ static void count(ls_loop *loop, const loop_request *request, const ls_object_re
     slot->down_bytes += reply->body_bytes;
 }
 
-/* Bytes to manifest. What cannot be read becomes LS_REPLY_INVALID; only want of memory ends the run. */
-static ls_result decode(ls_loop *loop, const loop_request *request, const ls_object_reply *object, ls_store_reply *reply)
+/* What cannot be read becomes LS_REPLY_INVALID with its reason kept; only want of memory ends the run. */
+static ls_result judge(ls_loop *loop, const loop_request *request, ls_result result, const ls_error *error, ls_store_reply *reply)
+{
+    if (result == LS_OK || result == LS_ERROR_MEMORY) return result;
+    reply->status = LS_REPLY_INVALID;
+    keep_message(loop, request, error->text);
+    return LS_OK;
+}
+
+static ls_result decode_manifest(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                                 ls_store_reply *reply)
 {
     const ls_store_request *wanted = &request->request;
     ls_manifest *manifest = NULL;
@@ -310,9 +322,63 @@ static ls_result decode(ls_loop *loop, const loop_request *request, const ls_obj
         result = ls_manifest_decode(object->body, (size_t)object->body_bytes, wanted->key.number, &manifest, &error);
     }
     reply->manifest = manifest;
-    if (result == LS_OK || result == LS_ERROR_MEMORY) return result;
-    reply->status = LS_REPLY_INVALID;
-    keep_message(loop, request, error.text);
+    return judge(loop, request, result, &error, reply);
+}
+
+/* Where the slice asked for lies, by the object's own footer; the footer must be that of the object's name. */
+static ls_result find_slice(const ls_store_request *wanted, const ls_tgb_index *index, ls_slice *slice, ls_error *error)
+{
+    const ls_tgb_identity *identity = &index->identity;
+    ls_key named = ls_key_data(identity->producer, identity->epoch, identity->sequence);
+    if (ls_key_compare(&named, &wanted->key) != 0) {
+        char text[LS_KEY_TEXT_BYTES];
+        ls_key_format(&named, text);
+        return ls_fail(error, LS_ERROR_CORRUPT, "the object calls itself '%s'", text);
+    }
+    const ls_slice *found = ls_tgb_slice(index, wanted->slice.data_rank, wanted->slice.context_rank);
+    if (found == NULL) {
+        return ls_fail(error, LS_ERROR_CORRUPT, "no slice for data rank %" PRIu32 ", context rank %" PRIu32 ": the object has %" PRIu32 " x %" PRIu32,
+                       wanted->slice.data_rank, wanted->slice.context_rank, index->data_ranks, index->context_ranks);
+    }
+    *slice = *found;
+    return LS_OK;
+}
+
+/* A footer that does not fit into the suffix asked for contradicts the manifest's entry, which tells its exact length. */
+static ls_result decode_footer(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                               ls_store_reply *reply)
+{
+    ls_tgb_index *index = NULL;
+    ls_error error = {""};
+    ls_result result = ls_tgb_decode_footer(object->body, (size_t)object->body_bytes, object->object_bytes, &index,
+                                            &reply->needed_bytes, &error);
+    if (result == LS_OK && index == NULL) {
+        result = ls_fail(&error, LS_ERROR_CORRUPT, "the footer is longer than the %" PRIu64 " bytes asked for",
+                         object->body_bytes);
+    } else if (result == LS_OK) {
+        result = find_slice(&request->request, index, &reply->slice, &error);
+    }
+    ls_free(index);
+    return judge(loop, request, result, &error, reply);
+}
+
+static ls_result verify_slice(ls_loop *loop, const loop_request *request, const ls_object_reply *object, ls_store_reply *reply)
+{
+    ls_error error = {""};
+    ls_result result =
+        ls_tgb_verify_slice(&request->request.slice, object->body, (size_t)object->body_bytes, &error);
+    return judge(loop, request, result, &error, reply);
+}
+
+static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_object_reply *object, ls_store_reply *reply)
+{
+    const ls_store_request *wanted = &request->request;
+    bool is_data = wanted->key.kind == LS_OBJECT_DATA;
+    if (is_manifest_key(wanted) && wanted->range != LS_RANGE_SPAN) return decode_manifest(loop, request, object, reply);
+    if (is_data && wanted->range == LS_RANGE_SUFFIX) return decode_footer(loop, request, object, reply);
+    if (is_data && wanted->range == LS_RANGE_SPAN && wanted->slice.bytes > 0) {
+        return verify_slice(loop, request, object, reply);
+    }
     return LS_OK;
 }
 
@@ -321,8 +387,10 @@ static ls_result take_body(ls_loop *loop, const loop_request *request, const ls_
     const ls_store_request *wanted = &request->request;
     uint64_t offset = 0;
     if (wanted->operation != LS_GET || object->status != LS_REPLY_OK) return LS_OK;
-    if (is_manifest_key(wanted) && wanted->range != LS_RANGE_SPAN) return decode(loop, request, object, reply);
-    if (loop->handler->data == NULL) return LS_OK;
+    reply->moved_bytes = object->body_bytes;
+    ls_result result = interpret(loop, request, object, reply);
+    bool hand_over = loop->handler->data != NULL && !is_manifest_key(wanted) && reply->status == LS_REPLY_OK;
+    if (result != LS_OK || !hand_over) return result;
     if (wanted->range == LS_RANGE_SPAN) offset = wanted->range_offset;
     if (wanted->range == LS_RANGE_SUFFIX) offset = object->object_bytes - object->body_bytes;
     return loop->handler->data(loop->context, request->entity, &wanted->key, offset, object->body, object->body_bytes);
@@ -441,8 +509,10 @@ void ls_loop_free(ls_loop *loop)
 {
     if (loop == NULL) return;
     loop->draining = true;
-    while (loop->in_flight > 0 && ls_store_poll(loop->store, LS_NEVER_NS, NULL) == LS_OK) {}
-    while (loop->requests != NULL) { /* the store cannot be polled: should it ever answer, they free themselves */
+    while (loop->in_flight > 0 && ls_store_in_flight(loop->store) > 0) {
+        if (ls_store_poll(loop->store, LS_NEVER_NS, NULL) != LS_OK) break;
+    }
+    while (loop->requests != NULL) { /* the store fails: should it ever answer, they free themselves */
         loop_request *request = loop->requests;
         request_unlink(loop, request);
         request->loop = NULL;
@@ -475,6 +545,11 @@ ls_result ls_loop_run(ls_loop *loop)
         call_due_timers(loop);
         if (loop->stopped || loop->result != LS_OK) break;
         if (loop->heap_count == 0 && loop->in_flight == 0) break;
+        if (loop->in_flight > ls_store_in_flight(loop->store)) { /* waiting would be for ever */
+            ls_fail(&loop->error, LS_ERROR_IO, "the store lost requests without answering them");
+            fail_run(loop, LS_ERROR_IO);
+            break;
+        }
         fail_run(loop, ls_store_poll(loop->store, time_to_next_timer(loop), NULL));
         if (loop->stopped) break;
     }

@@ -26,8 +26,8 @@ typedef struct ls_loop_handler {
     ls_result (*reply)(void *context, int64_t now_ns, uint32_t kind, uint32_t entity, const ls_store_reply *reply);
     /* Fills the content of an object about to be put that is no manifest: size bytes, zero on entry. May be NULL: zeroes. */
     ls_result (*body)(void *context, const ls_key *key, uint8_t *bytes, uint64_t size);
-    /* Takes what a get of an object that is no manifest brought: length bytes from that offset of the object on, valid
-     * during the call. Comes just before the reply. May be NULL. */
+    /* Takes what a get of an object that is no manifest brought: length bytes from that offset of the object on, already
+     * verified where the request says how, valid during the call. Comes just before the reply. May be NULL. */
     ls_result (*data)(void *context, uint32_t entity, const ls_key *key, uint64_t offset, const uint8_t *bytes,
                       uint64_t length);
 } ls_loop_handler;
@@ -53,8 +53,9 @@ ls_result ls_loop_timer(ls_loop *loop, int64_t at_ns, uint32_t kind, uint32_t en
 /* Sends a request; the reply comes to the handler with the same kind and entity, and with the request's tag. request is copied;
  * `known` is retained until the reply; the reference request->manifest passes to the loop, on an error too.
  * LIST asks for keys of the key's kind after that key; names under the prefix that are not ours are skipped, and further
- * pages fetched until one of ours or the end is found. An object that cannot be decoded is answered with LS_REPLY_INVALID,
- * and ls_loop_error says why. LS_ERROR_MEMORY; LS_ERROR_INVALID for a request that makes no sense (put of a manifest without
+ * pages fetched until one of ours or the end is found. GET of a manifest, whole or by suffix, is decoded; GET of data by
+ * suffix is read as a TGB's footer, and one by span with slice.bytes > 0 is checked against slice.crc32c. What does not
+ * stand up to that is answered with LS_REPLY_INVALID, and ls_loop_error says why. LS_ERROR_MEMORY; LS_ERROR_INVALID for a request that makes no sense (put of a manifest without
  * one, list_limit 0 or beyond LS_STORE_LIST_LIMIT_MAX, unknown kind). */
 ls_result ls_loop_submit(ls_loop *loop, const ls_store_request *request, uint32_t kind, uint32_t entity);
 

@@ -234,11 +234,14 @@ ls_result ls_store_call(ls_store *store, const ls_object_request *request, ls_re
                        problem != NULL ? "the key " : ls_result_name(result), problem != NULL ? problem : "");
     }
     while (!state->done) {
-        result = ls_store_poll(store, LS_NEVER_NS, NULL);
+        bool lost = ls_store_in_flight(store) == 0;
+        result = lost ? LS_ERROR_IO : ls_store_poll(store, LS_NEVER_NS, NULL);
         if (result == LS_OK) continue;
         if (state->done) break;
-        state->abandoned = true;
-        return ls_fail(error, result, "the store cannot be polled (%s)", ls_result_name(result));
+        if (lost) ls_free(state);
+        else state->abandoned = true;
+        return ls_fail(error, result, "the store %s (%s)", lost ? "lost the operation" : "cannot be polled",
+                       ls_result_name(result));
     }
     return call_result(state, status, body, body_bytes, error);
 }

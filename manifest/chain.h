@@ -11,10 +11,11 @@
 
 #include "manifest/manifest.h"
 
-/* One entry to and from LS_MANIFEST_ENTRY_BYTES bytes: producer, sequence, source_begin, source_end, size_bytes (8 bytes
- * each), epoch, footer_bytes (4 bytes each), little-endian. */
-void ls_entry_store(uint8_t *bytes, const ls_entry *entry);
-void ls_entry_load(ls_entry *entry, const uint8_t *bytes);
+/* Entries to and from their encodings, each LS_MANIFEST_ENTRY_BYTES long: producer, sequence, source_begin, source_end,
+ * size_bytes (8 bytes each), epoch, footer_bytes (4 bytes each), little-endian. Encodings to be loaded lie stride bytes
+ * apart, at least LS_MANIFEST_ENTRY_BYTES. */
+void ls_entries_store(uint8_t *bytes, const ls_entry *entries, uint64_t count);
+void ls_entries_load(ls_entry *entries, const uint8_t *bytes, size_t stride, uint64_t count);
 
 /* The chain after these entries, given the chain before them. */
 uint32_t ls_chain_extend(uint32_t chain, const ls_entry *entries, uint64_t count);

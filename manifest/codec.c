@@ -103,7 +103,7 @@
 #define FOOTER_END_BYTES   24u /* the part of the footer that never moves, counted from its end */
 #define FOOTER_CRC_AT_BACK 12u
 #define FLAG_CLOSED        1u
-#define BLOCK_ENTRIES      256u /* gathered at once while encoding: 12 KiB, well within a first-level cache */
+#define BLOCK_ENTRIES      256u /* looked at together: 12 KiB, well within a first-level cache */
 
 static const uint8_t header_magic[8] = {'L', 'S', 'M', 'A', 'N', 'I', 'F', '1'};
 static const uint8_t footer_magic[8] = {'L', 'S', 'M', 'F', 'O', 'O', 'T', '1'};
@@ -141,16 +141,23 @@ static void write_header(const ls_manifest *manifest, uint8_t *bytes)
     ls_store_u32(bytes + HEADER_CRC_AT, ls_crc32c(0, bytes, HEADER_CRC_AT));
 }
 
+typedef struct entries_place {
+    uint64_t trim_step;
+    uint8_t *bytes;
+} entries_place;
+
+static bool write_stretch(void *context, uint64_t step, const ls_entry *entries, uint64_t count)
+{
+    const entries_place *place = context;
+    if (first_fault(entries, count) < count) return false;
+    ls_entries_store(place->bytes + (step - place->trim_step) * LS_MANIFEST_ENTRY_BYTES, entries, count);
+    return true;
+}
+
 static bool write_entries(const ls_manifest *manifest, uint8_t *bytes)
 {
-    ls_entry block[BLOCK_ENTRIES];
-    uint64_t end = ls_manifest_end_step(manifest), count = 0;
-    for (uint64_t step = ls_manifest_trim_step(manifest); step < end; step += count) {
-        count = ls_manifest_entries(manifest, step, BLOCK_ENTRIES, block);
-        if (count == 0 || first_fault(block, count) < count) return false;
-        for (uint64_t i = 0; i < count; i++, bytes += LS_MANIFEST_ENTRY_BYTES) ls_entry_store(bytes, &block[i]);
-    }
-    return true;
+    entries_place place = {ls_manifest_trim_step(manifest), bytes};
+    return ls_manifest_visit_entries(manifest, place.trim_step, ls_manifest_end_step(manifest), write_stretch, &place);
 }
 
 static bool write_rows(const ls_manifest *manifest, uint8_t *bytes)
@@ -498,14 +505,12 @@ static ls_result read_rows(const tail *t, const footer *f, const ls_manifest *ea
 
 /* --- reader: entries and the whole ------------------------------------------------------------------------------- */
 
-/* Where a version's entries come from: those below first_step stay with base; [first_step, read_from) are copied from the
- * earlier version; [read_from, end) stand in the bytes. */
+/* Where a version's entries come from: those below read_from from base, the rest from the bytes. */
 typedef struct plan {
-    const ls_manifest *earlier; /* a version that the object must continue; NULL: none is known */
-    const ls_manifest *base;
-    uint64_t first_step;
+    const ls_manifest *earlier; /* a version that the object must continue, borrowed; NULL: none is known */
+    ls_manifest *base;          /* owned; NULL: no entries are at hand */
     uint64_t read_from;
-    uint32_t chain; /* at first_step: known by the reader, or else as the object says */
+    uint32_t chain; /* at read_from: known by the reader, or else as the object says */
 } plan;
 
 static uint64_t entry_at(const footer *f, uint64_t step)
@@ -541,20 +546,30 @@ static ls_result check_continues(const tail *t, const footer *f, const ls_manife
     return LS_OK;
 }
 
-/* A moved trim point makes a copy of what remains, as in ls_manifest_trim: sharing would keep the trimmed entries alive for
- * as long as this reader follows the lake. */
+/* What can be shared. Behind a moved trim point that is a copy of what remains (ls_manifest_trim), made by share_entries. */
 static ls_result make_plan(const tail *t, const footer *f, const ls_manifest *known, plan *p)
 {
-    *p = (plan){.first_step = f->trim_step, .read_from = f->trim_step, .chain = f->chain_at_trim};
+    *p = (plan){.read_from = f->trim_step, .chain = f->chain_at_trim};
     if (known == NULL || ls_manifest_version(known) > f->version) return LS_OK;
     p->earlier = known;
     ls_result result = check_continues(t, f, known);
     if (result != LS_OK || f->trim_step > ls_manifest_end_step(known)) return result;
     p->read_from = ls_manifest_end_step(known);
-    if (f->trim_step > ls_manifest_trim_step(known)) return LS_OK;
-    p->base = known;
-    p->first_step = p->read_from;
+    p->chain = ls_manifest_chain(known, p->read_from);
     return LS_OK;
+}
+
+/* Fills p->base. Sharing the known chain of entries across a moved trim point would keep the trimmed ones alive for as long
+ * as this reader follows the lake. */
+static ls_result share_entries(const tail *t, const footer *f, plan *p)
+{
+    if (p->earlier == NULL || f->trim_step > ls_manifest_end_step(p->earlier)) return LS_OK;
+    if (f->trim_step == ls_manifest_trim_step(p->earlier)) {
+        p->base = ls_manifest_retain(p->earlier);
+        return LS_OK;
+    }
+    ls_result result = ls_manifest_trim(p->earlier, f->id, f->low_watermark, f->trim_step, &p->base);
+    return result == LS_OK ? LS_OK : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
 }
 
 static uint64_t bytes_needed(const footer *f, const plan *p)
@@ -562,69 +577,53 @@ static uint64_t bytes_needed(const footer *f, const plan *p)
     return f->footer_bytes + (uint64_t)f->row_bytes * f->row_count + (f->end_step - p->read_from) * f->entry_bytes;
 }
 
-/* Lays out entries [first_step, end) in *entries, to be freed by the caller (NULL when there are none). */
-static ls_result gather_entries(const tail *t, const footer *f, const plan *p, ls_entry **entries)
-{
-    uint64_t count = f->end_step - p->first_step, copied = p->read_from - p->first_step;
-    *entries = NULL;
-    if (count == 0) return LS_OK;
-    if (count > UINT32_MAX) {
-        return ls_fail(t->error, LS_ERROR_LIMIT, "manifest: %" PRIu64 " entries, at most %" PRIu32 " can be read", count,
-                       UINT32_MAX);
-    }
-    ls_entry *made = ls_allocate((size_t)count * sizeof *made);
-    if (made == NULL) return ls_fail(t->error, LS_ERROR_MEMORY, "manifest: out of memory");
-    if (copied > 0) ls_manifest_entries(p->earlier, p->first_step, copied, made);
-    const uint8_t *bytes = bytes_at(t, entry_at(f, p->read_from));
-    for (uint64_t i = copied; i < count; i++, bytes += f->entry_bytes) ls_entry_load(&made[i], bytes);
-    *entries = made;
-    return LS_OK;
-}
-
 /* The chain first, because damage is likelier than a writer that wrote nonsense and a right checksum. */
-static ls_result check_entries(const tail *t, const footer *f, const plan *p, const ls_entry *entries, uint32_t chain)
+static ls_result check_entries(const tail *t, const footer *f, const plan *p)
 {
-    uint64_t count = f->end_step - p->first_step;
+    ls_entry block[BLOCK_ENTRIES];
+    const char *fault = NULL;
+    uint64_t fault_step = 0, count = 0;
+    uint32_t chain = p->chain;
+    for (uint64_t step = p->read_from; step < f->end_step; step += count) {
+        count = f->end_step - step < BLOCK_ENTRIES ? f->end_step - step : BLOCK_ENTRIES;
+        ls_entries_load(block, bytes_at(t, entry_at(f, step)), f->entry_bytes, count);
+        chain = ls_chain_extend(chain, block, count);
+        uint64_t index = fault == NULL ? first_fault(block, count) : count;
+        if (index == count) continue;
+        fault = entry_fault(&block[index]);
+        fault_step = step + index;
+    }
     if (chain != f->chain_at_end) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
                        "manifest: entries of steps %" PRIu64 " to %" PRIu64 " (offset %" PRIu64
                        ") are damaged or of another history: chain %08" PRIx32 ", expected %08" PRIx32,
                        p->read_from, f->end_step, entry_at(f, p->read_from), chain, f->chain_at_end);
     }
-    uint64_t index = first_fault(entries, count);
-    if (index == count) return LS_OK;
-    return ls_fail(t->error, LS_ERROR_CORRUPT, "manifest: entry of step %" PRIu64 " at offset %" PRIu64 ": %s",
-                   p->first_step + index, entry_at(f, p->first_step + index), entry_fault(&entries[index]));
+    if (fault == NULL) return LS_OK;
+    return ls_fail(t->error, LS_ERROR_CORRUPT, "manifest: entry of step %" PRIu64 " at offset %" PRIu64 ": %s", fault_step,
+                   entry_at(f, fault_step), fault);
 }
 
-static ls_result build(const tail *t, const footer *f, const plan *p, const ls_entry *entries, const ls_row *rows,
-                       ls_manifest **manifest)
+static ls_result build(const tail *t, const footer *f, const plan *p, const ls_row *rows, ls_manifest **manifest)
 {
     ls_manifest_parts parts = {.version = f->version, .id = f->id, .low_watermark = f->low_watermark,
-                               .trim_step = f->trim_step, .first_step = p->first_step, .chain = p->chain,
-                               .base = p->base, .entries = entries, .entry_count = f->end_step - p->first_step,
-                               .rows = rows, .row_count = f->row_count};
-    ls_manifest *made = NULL;
-    ls_result result = ls_manifest_build(&parts, &made);
-    if (result != LS_OK) return ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
-    result = check_entries(t, f, p, entries, ls_manifest_chain(made, f->end_step));
-    if (result == LS_OK) {
-        *manifest = made;
-    } else {
-        ls_manifest_release(made);
-    }
-    return result;
+                               .trim_step = f->trim_step, .first_step = p->read_from, .chain = p->chain, .base = p->base,
+                               .encoded_stride = f->entry_bytes, .entry_count = f->end_step - p->read_from, .rows = rows,
+                               .row_count = f->row_count};
+    if (parts.entry_count > 0) parts.encoded = bytes_at(t, entry_at(f, p->read_from));
+    ls_result result = ls_manifest_build(&parts, manifest);
+    return result == LS_OK ? LS_OK : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
 }
 
 /* Everything behind the footer, whose bytes are all at hand. */
-static ls_result read_body(const tail *t, const footer *f, const plan *p, ls_manifest **manifest)
+static ls_result read_body(const tail *t, const footer *f, plan *p, ls_manifest **manifest)
 {
     ls_row *rows = NULL;
-    ls_entry *entries = NULL;
-    ls_result result = read_rows(t, f, p->earlier, &rows);
-    if (result == LS_OK) result = gather_entries(t, f, p, &entries);
-    if (result == LS_OK) result = build(t, f, p, entries, rows, manifest);
-    ls_free(entries);
+    ls_result result = check_entries(t, f, p);
+    if (result == LS_OK) result = read_rows(t, f, p->earlier, &rows);
+    if (result == LS_OK) result = share_entries(t, f, p);
+    if (result == LS_OK) result = build(t, f, p, rows, manifest);
+    ls_manifest_release(p->base);
     ls_free(rows);
     return result;
 }

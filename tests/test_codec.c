@@ -149,10 +149,10 @@ static void test_chain(void)
         ls_entry entry;
         uint8_t bytes[LS_MANIFEST_ENTRY_BYTES];
         CU_ASSERT_FATAL(ls_manifest_entry(version[3], step, &entry));
-        ls_entry_store(bytes, &entry);
+        ls_entries_store(bytes, &entry, 1);
         expected[step + 1] = ls_crc32c_portable(expected[step], bytes, sizeof bytes);
         ls_entry loaded;
-        ls_entry_load(&loaded, bytes);
+        ls_entries_load(&loaded, bytes, sizeof bytes, 1);
         CU_ASSERT_EQUAL(memcmp(&loaded, &entry, sizeof entry), 0);
     }
     CU_ASSERT_EQUAL(ls_manifest_chain(version[1], 0), 0);

@@ -410,7 +410,7 @@ static ls_result step(ls_world *w, uint32_t index, const ls_event *event)
     if (w->measuring) w->sum.gave_up += m->machine.gave_up - gave_up;
     result = carry_out(w, index, &actions, event->now_ns, &attempt_ended);
     if (result != LS_OK) return result;
-    if (attempt_ended && uses_oracle(w)) {
+    if (attempt_ended && uses_oracle(w) && !ls_producer_is_committing(&m->machine)) {
         result = oracle_pass_turn(w, index, event->now_ns);
         if (result != LS_OK) return result;
     }

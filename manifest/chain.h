@@ -1,10 +1,10 @@
 /* chain.h - an entry as 48 bytes, and the chain: the running CRC32C over every entry a lake ever committed.
  *
  * The chain at step s is the CRC32C of the encodings of entries 0 .. s-1 one after the other, trimmed ones included; at
- * step 0 it is 0. It belongs to the history, not to an object: each in-memory version carries its chain forward in O(what
- * it adds), an encoder writes it down without looking at the old entries again, and a reader who holds the chain at step s
- * checks entries s, s+1, ... alone and learns at the same time that the object continues the history he knows. (A world
- * that begins with a trim point above 0 and no past begins its chain there, with 0.)
+ * step 0 it is 0. It belongs to the history, not to an object: each in-memory version carries its chain forward in
+ * O(what it adds), an encoder writes it down without looking at the old entries again, and a reader who holds the chain
+ * at step s checks entries s, s+1, ... alone and learns at the same time that the object continues the history he
+ * knows. (A world that begins with a trim point above 0 and no past begins its chain there, with 0.)
  */
 #ifndef LS_CHAIN_H
 #define LS_CHAIN_H

@@ -52,42 +52,44 @@
  *     84  4  CRC32C of bytes 0 .. 83 of the footer
  *     88  8  magic "LSMFOOT1"
  *
- * THE CHAIN. Every other checksum covers what stands beside it. For the entries that will not do: a tail reader has only
- * the newest, a writer should not have to go over a million old ones for each commit, and 48 bytes leave no room for a CRC
- * in each. So the entries' CRC32C runs through the history of the lake (chain.h) and the footer says what it is before
- * the first listed entry and after the last. A version in memory knows its chain, so an encoder only copies. Checking
- * any stretch of entries whose beginning's chain is known costs one CRC of that stretch.
+ * THE CHAIN. Every other checksum covers what stands beside it. For the entries that will not do: a tail reader has
+ * only the newest, a writer should not have to go over a million old ones for each commit, and 48 bytes leave no room
+ * for a CRC in each. So the entries' CRC32C runs through the history of the lake (chain.h) and the footer says what it
+ * is before the first listed entry and after the last. A version in memory knows its chain, so an encoder only copies.
+ * Checking any stretch of entries whose beginning's chain is known costs one CRC of that stretch.
  *
  * WRITER. Header, entries, rows, footer, in this order; each CRC after what it covers. The length is known beforehand
- * (ls_manifest_encoded_bytes). What every reader would refuse is refused here, for it would block the lake: versions are
- * claimed once and for all. Only the uniqueness of producers is left to those who register them.
+ * (ls_manifest_encoded_bytes). What every reader would refuse is refused here, for it would block the lake: versions
+ * are claimed once and for all. Only the uniqueness of producers is left to those who register them.
  *
  * READER, whole object.
  *   1. The last 24 bytes: magic, then the footer's length, then its CRC, then the minimum reader version.
  *   2. The sizes: header + entries + rows + footer must give the object's length exactly, counted without overflow.
  *   3. The header against its magic and CRC and against the footer.
- *   4. The rows against their CRC, then each by itself, then no producer twice.
- *   5. The entries against the chain, from its value at the trim step to that at the end step; then each by itself.
+ *   4. The entries against the chain, from its value at the trim step to that at the end step; then each by itself.
+ *   5. The rows against their CRC; then each by itself; then no producer twice.
  * READER, tail, with a known version. 1 and 2 as above (the object's length comes with the reply). If the known version
  * is an earlier one, the object must continue it: no number that only grows may have shrunk, slots keep their
- * producers, and the known history's own chain at the object's trim step must be the object's. Entries are then needed only
- * from the known end step on, and the chain runs from its known value there. 4 as above; 5 for these entries.
+ * producers, and the known history's own chain at the object's trim step must be the object's. Entries are then needed
+ * only from the known end step on, and the chain runs from its known value there. 4 for these entries; 5 as above, and
+ * no known row has gone back.
  *
  * WHY IT IS SAFE.
- *   Damage. Every byte of the object is covered by a CRC or compared with the one value it may have, and CRC32C finds every
- *   burst of up to 32 bits; a whole reader hence refuses any object with one flipped bit, and accepts other damage with
- *   probability 2^-32. Truncated or extended objects miss the footer at the end or the exact length.
- *   Hostile bytes. A checksum is no signature: counts that pass it are still bounded by the bytes at hand before anything is
- *   allocated, and fields are checked to be possible.
- *   The unread part. A tail reader does not see whether old entries lie damaged in this object. It needs not: it has them.
- *   What it does check, by the chain, is that the object was made on top of the very entries it has, in that order; an object
- *   of another history is accepted with probability 2^-32, against 1 without the chain.
+ *   Damage. Every byte of the object is covered by a CRC or compared with the one value it may have, and CRC32C finds
+ *   every burst of up to 32 bits; a whole reader hence refuses any object with one flipped bit, and accepts other
+ *   damage with probability 2^-32. Truncated or extended objects miss the footer at the end or the exact length.
+ *   Hostile bytes. A checksum is no signature: counts that pass it are still bounded by the bytes at hand before
+ *   anything is allocated, and fields are checked to be possible.
+ *   The unread part. A tail reader does not see whether old entries lie damaged in this object. It needs not: it has
+ *   them. What it does check, by the chain, is that the object was made on top of the very entries it has, in that
+ *   order; an object of another history is accepted with probability 2^-32, against 1 without the chain.
  *   A wrong name. The version stands in header and footer and must be the one asked for.
- *   Old readers. As long as the magics stay, the first 32 bytes of the header, the last 24 of the footer and the footer's CRC
- *   rule stay. Records may grow at their end (the footer: before its last 24 bytes): sizes are read, not assumed, and what is
- *   unknown is skipped. The chain covers the first 48 bytes of an entry, in every format, so that it survives the
- *   change in the middle of a history; what a later format adds to entries must bring its own checksum. An old program
- *   that commits drops what it does not know; where that would do harm, the minimum reader version must rise.
+ *   Old readers. As long as the magics stay, the first 32 bytes of the header, the last 24 of the footer and the
+ *   footer's CRC rule stay. Records may grow at their end (the footer: before its last 24 bytes): sizes are read, not
+ *   assumed, and what is unknown is skipped. The chain covers the first 48 bytes of an entry, in every format, so that
+ *   it survives the change in the middle of a history; what a later format adds to entries must bring its own checksum.
+ *   An old program that commits drops what it does not know; where that would do harm, the minimum reader version must
+ *   rise.
  */
 #include "manifest/codec.h"
 
@@ -328,14 +330,15 @@ static ls_result check_numbers(const tail *t, const footer *f)
     }
     if (f->trim_step > f->low_watermark) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: trim step %" PRIu64 " at offset %" PRIu64 ", expected at most the low watermark %" PRIu64,
+                       "manifest: trim step %" PRIu64 " at offset %" PRIu64
+                       ", expected at most the low watermark %" PRIu64,
                        f->trim_step, f->at + 32, f->low_watermark);
     }
     return LS_OK;
 }
 
-/* Reads and checks the footer. When the tail is shorter than it: LS_OK and *needed_bytes > length; otherwise *needed_bytes
- * is untouched. */
+/* Reads and checks the footer. When the tail is shorter than it: LS_OK and *needed_bytes > length; otherwise
+ * *needed_bytes is untouched. */
 static ls_result read_footer(const tail *t, footer *f, uint64_t *needed_bytes)
 {
     if (t->object_bytes < LS_MANIFEST_HEADER_BYTES + LS_MANIFEST_FOOTER_BYTES) {
@@ -367,8 +370,8 @@ static ls_result read_footer(const tail *t, footer *f, uint64_t *needed_bytes)
     uint32_t computed = ls_crc32c(0, bytes, f->footer_bytes - FOOTER_CRC_AT_BACK), stored = ls_load_u32(end + 12);
     if (computed != stored) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: footer at offset %" PRIu64 " is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, f->at,
-                       computed, stored);
+                       "manifest: footer at offset %" PRIu64 " is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32,
+                       f->at, computed, stored);
     }
     load_footer(bytes, f);
     ls_result result = check_format_version(t, f);
@@ -386,7 +389,8 @@ static ls_result check_header(const tail *t, const footer *f)
     uint32_t computed = ls_crc32c(0, bytes, HEADER_CRC_AT), stored = ls_load_u32(bytes + HEADER_CRC_AT);
     if (computed != stored) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: header at offset 0 is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, computed, stored);
+                       "manifest: header at offset 0 is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, computed,
+                       stored);
     }
     if (ls_load_u16(bytes + 8) != f->format_version || ls_load_u16(bytes + 10) != f->minimum_reader ||
         ls_load_u16(bytes + 12) != f->header_bytes || ls_load_u16(bytes + 14) != f->entry_bytes ||
@@ -427,8 +431,8 @@ static ls_result load_row(const tail *t, const footer *f, uint32_t slot, ls_row 
     }
     if (f->format_version == LS_MANIFEST_FORMAT_VERSION && (flags & ~FLAG_CLOSED) != 0) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: row %" PRIu32 ", flags %08" PRIx32 " at offset %" PRIu64 ", expected 0 or 1", slot, flags,
-                       at + 44);
+                       "manifest: row %" PRIu32 ", flags %08" PRIx32 " at offset %" PRIu64 ", expected 0 or 1", slot,
+                       flags, at + 44);
     }
     return LS_OK;
 }
@@ -463,7 +467,8 @@ static ls_result check_rows_continue(const tail *t, const footer *f, const ls_ro
     uint32_t count = ls_manifest_row_count(earlier);
     for (uint32_t slot = 0; slot < count; slot++) {
         const ls_row *old = ls_manifest_row(earlier, slot), *row = &rows[slot];
-        if (row->producer == old->producer && row->last_version >= old->last_version && row->epoch >= old->epoch) continue;
+        if (row->producer == old->producer && row->last_version >= old->last_version && row->epoch >= old->epoch)
+            continue;
         return ls_fail(t->error, LS_ERROR_CORRUPT,
                        "manifest: row %" PRIu32 " at offset %" PRIu64 " (producer %" PRIu64 ", epoch %" PRIu32
                        ", last version %" PRIu64 ") does not continue the row of version %" PRIu64 " (producer %" PRIu64
@@ -518,11 +523,12 @@ static uint64_t entry_at(const footer *f, uint64_t step)
     return f->header_bytes + (step - f->trim_step) * f->entry_bytes;
 }
 
-static ls_result does_not_continue(const tail *t, const footer *f, const ls_manifest *earlier, const char *what, uint64_t at)
+static ls_result does_not_continue(const tail *t, const footer *f, const ls_manifest *earlier, const char *what,
+                                   uint64_t at)
 {
     return ls_fail(t->error, LS_ERROR_CORRUPT,
-                   "manifest: version %" PRIu64 " does not continue version %" PRIu64 ", which is known: the %s at offset %" PRIu64
-                   " cannot follow from it",
+                   "manifest: version %" PRIu64 " does not continue version %" PRIu64
+                   ", which is known: the %s at offset %" PRIu64 " cannot follow from it",
                    f->version, ls_manifest_version(earlier), what, at);
 }
 
@@ -546,7 +552,8 @@ static ls_result check_continues(const tail *t, const footer *f, const ls_manife
     return LS_OK;
 }
 
-/* What can be shared. Behind a moved trim point that is a copy of what remains (ls_manifest_trim), made by share_entries. */
+/* What can be shared. Behind a moved trim point that is a copy of what remains (ls_manifest_trim), made by
+ * share_entries. */
 static ls_result make_plan(const tail *t, const footer *f, const ls_manifest *known, plan *p)
 {
     *p = (plan){.read_from = f->trim_step, .chain = f->chain_at_trim};
@@ -559,8 +566,8 @@ static ls_result make_plan(const tail *t, const footer *f, const ls_manifest *kn
     return LS_OK;
 }
 
-/* Fills p->base. Sharing the known chain of entries across a moved trim point would keep the trimmed ones alive for as long
- * as this reader follows the lake. */
+/* Fills p->base. Sharing the known chain of entries across a moved trim point would keep the trimmed ones alive for as
+ * long as this reader follows the lake. */
 static ls_result share_entries(const tail *t, const footer *f, plan *p)
 {
     if (p->earlier == NULL || f->trim_step > ls_manifest_end_step(p->earlier)) return LS_OK;
@@ -569,7 +576,9 @@ static ls_result share_entries(const tail *t, const footer *f, plan *p)
         return LS_OK;
     }
     ls_result result = ls_manifest_trim(p->earlier, f->id, f->low_watermark, f->trim_step, &p->base);
-    return result == LS_OK ? LS_OK : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
+    return result == LS_OK
+               ? LS_OK
+               : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
 }
 
 static uint64_t bytes_needed(const footer *f, const plan *p)
@@ -600,19 +609,28 @@ static ls_result check_entries(const tail *t, const footer *f, const plan *p)
                        p->read_from, f->end_step, entry_at(f, p->read_from), chain, f->chain_at_end);
     }
     if (fault == NULL) return LS_OK;
-    return ls_fail(t->error, LS_ERROR_CORRUPT, "manifest: entry of step %" PRIu64 " at offset %" PRIu64 ": %s", fault_step,
-                   entry_at(f, fault_step), fault);
+    return ls_fail(t->error, LS_ERROR_CORRUPT, "manifest: entry of step %" PRIu64 " at offset %" PRIu64 ": %s",
+                   fault_step, entry_at(f, fault_step), fault);
 }
 
 static ls_result build(const tail *t, const footer *f, const plan *p, const ls_row *rows, ls_manifest **manifest)
 {
-    ls_manifest_parts parts = {.version = f->version, .id = f->id, .low_watermark = f->low_watermark,
-                               .trim_step = f->trim_step, .first_step = p->read_from, .chain = p->chain, .base = p->base,
-                               .encoded_stride = f->entry_bytes, .entry_count = f->end_step - p->read_from, .rows = rows,
+    ls_manifest_parts parts = {.version = f->version,
+                               .id = f->id,
+                               .low_watermark = f->low_watermark,
+                               .trim_step = f->trim_step,
+                               .first_step = p->read_from,
+                               .chain = p->chain,
+                               .base = p->base,
+                               .encoded_stride = f->entry_bytes,
+                               .entry_count = f->end_step - p->read_from,
+                               .rows = rows,
                                .row_count = f->row_count};
     if (parts.entry_count > 0) parts.encoded = bytes_at(t, entry_at(f, p->read_from));
     ls_result result = ls_manifest_build(&parts, manifest);
-    return result == LS_OK ? LS_OK : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
+    return result == LS_OK
+               ? LS_OK
+               : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
 }
 
 /* Everything behind the footer, whose bytes are all at hand. */
@@ -631,7 +649,8 @@ static ls_result read_body(const tail *t, const footer *f, plan *p, ls_manifest 
 ls_result ls_manifest_decode(const uint8_t *bytes, size_t length, uint64_t expected_version, ls_manifest **manifest,
                              ls_error *error)
 {
-    tail t = {.bytes = bytes, .length = length, .object_bytes = length, .expected_version = expected_version, .error = error};
+    tail t = {
+        .bytes = bytes, .length = length, .object_bytes = length, .expected_version = expected_version, .error = error};
     footer f = {0};
     plan p = {0};
     uint64_t needed_bytes = 0;
@@ -643,7 +662,8 @@ ls_result ls_manifest_decode(const uint8_t *bytes, size_t length, uint64_t expec
 }
 
 ls_result ls_manifest_decode_tail(const uint8_t *bytes, size_t length, uint64_t object_bytes, uint64_t expected_version,
-                                  const ls_manifest *known, ls_manifest **manifest, uint64_t *needed_bytes, ls_error *error)
+                                  const ls_manifest *known, ls_manifest **manifest, uint64_t *needed_bytes,
+                                  ls_error *error)
 {
     tail t = {.bytes = bytes, .length = length, .object_bytes = object_bytes, .expected_version = expected_version,
               .error = error};
@@ -652,8 +672,8 @@ ls_result ls_manifest_decode_tail(const uint8_t *bytes, size_t length, uint64_t 
     *manifest = NULL;
     *needed_bytes = 0;
     if (length > object_bytes) {
-        return ls_fail(error, LS_ERROR_INVALID, "manifest: a suffix of %zu bytes of an object of %" PRIu64 " bytes", length,
-                       object_bytes);
+        return ls_fail(error, LS_ERROR_INVALID, "manifest: a suffix of %zu bytes of an object of %" PRIu64 " bytes",
+                       length, object_bytes);
     }
     ls_result result = read_footer(&t, &f, needed_bytes);
     if (result != LS_OK || *needed_bytes > 0) return result;

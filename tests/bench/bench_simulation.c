@@ -105,7 +105,7 @@ static double draw_exponentials(void *state)
 static void run(void)
 {
     static ls_scenario s;
-    scenario(&s, "immediate", 64, 1000000, 600);
+    scenario(&s, "immediate", 64, 1000000, 4000);
     measure("f7, immediate, 1e6 entries, 64 producers", &s);
     scenario(&s, "immediate", 64, 0, 600);
     measure("f7, immediate, empty manifest", &s);

@@ -39,6 +39,7 @@ static void decide(const void *instance, void *state, ls_random *random, const l
     bool full = view->pending_batches >= enough || (double)view->pending_bytes >= value[BYTES];
     int64_t age_ns = ls_nanoseconds(value[AGE]);
     int64_t ripe_ns = full || age_ns > LS_NEVER_NS - 1 - view->oldest_ready_ns ? view->now_ns : view->oldest_ready_ns + age_ns;
+    if (ripe_ns < view->now_ns) ripe_ns = view->now_ns;
     bool after_loss = ready && view->losses_in_row > 0 && view->planned_ns != LS_NEVER_NS;
     decision->try_at_ns = after_loss ? view->planned_ns : ripe_ns;
 }

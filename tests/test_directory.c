@@ -32,7 +32,7 @@ static ls_store *open_in(void *context)
 
 static const char *below(const char *root, const char *name, char path[PATH_BYTES])
 {
-    snprintf(path, PATH_BYTES, "%s/%s", root, name);
+    CU_ASSERT_FATAL(snprintf(path, PATH_BYTES, "%s/%s", root, name) < PATH_BYTES);
     return path;
 }
 

@@ -4,8 +4,8 @@
  * in format 1, written again from the same numbers it gives the same bytes; a suffix that is too short asks for more
  * than it had and not for more than there is.
  *
- * The first byte says by how much the object is longer than the bytes at hand. The mutator of its own starts from a small
- * object (no seed files are needed) and mostly makes the checksums right again after a mutation.
+ * The first byte says by how much the object is longer than the bytes at hand. The mutator of its own starts from a
+ * small object (no seed files are needed) and mostly makes the checksums right again after a mutation.
  */
 #include "manifest/tgb.h"
 #include "tests/seal.h"
@@ -45,7 +45,8 @@ static void must_tile(const ls_tgb_index *index)
     for (uint32_t d = 0; d < index->data_ranks; d++) {
         for (uint32_t c = 0; c < index->context_ranks; c++) {
             const ls_slice *slice = ls_tgb_slice(index, d, c);
-            if (slice == NULL || slice->data_rank != d || slice->context_rank != c || slice->offset != expected) abort();
+            if (slice == NULL || slice->data_rank != d || slice->context_rank != c || slice->offset != expected)
+                abort();
             expected += slice->bytes;
         }
     }
@@ -66,10 +67,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if ((result != LS_OK) && index != NULL) abort();
     if (index == NULL) return 0;
     must_tile(index);
-    if (ls_load_u16(bytes + length - 16) == LS_TGB_FORMAT_VERSION) must_write_to(index, bytes + length - index->footer_bytes);
+    if (ls_load_u16(bytes + length - 16) == LS_TGB_FORMAT_VERSION)
+        must_write_to(index, bytes + length - index->footer_bytes);
     for (uint32_t i = 0; i < index->data_ranks * index->context_ranks; i++) {
         const ls_slice *slice = &index->slices[i];
-        if (object_bytes == length) (void)ls_tgb_verify_slice(slice, bytes + slice->offset, (size_t)slice->bytes, &error);
+        if (object_bytes == length)
+            (void)ls_tgb_verify_slice(slice, bytes + slice->offset, (size_t)slice->bytes, &error);
     }
     ls_free(index);
     return 0;
@@ -89,7 +92,8 @@ static size_t seed_object(uint8_t *bytes, size_t capacity, unsigned seed)
     uint64_t total = 0;
     if (ls_tgb_total_bytes(data_ranks, context_ranks, lengths, &total) != LS_OK || total >= capacity) return 0;
     bytes[0] = 0;
-    if (ls_tgb_encode(&identity, data_ranks, context_ranks, lengths, fill, NULL, bytes + 1, (size_t)total) != LS_OK) abort();
+    if (ls_tgb_encode(&identity, data_ranks, context_ranks, lengths, fill, NULL, bytes + 1, (size_t)total) != LS_OK)
+        abort();
     return (size_t)total + 1;
 }
 

@@ -272,26 +272,29 @@ static bool bucket_to_heap(ls_engine *engine, rung *r, bucket *b)
     return true;
 }
 
-/* Spreads a bucket that holds too many events over a rung of its own. */
+/* Spreads a bucket that holds too many events over a rung of its own, block by block: each block is free again before its
+ * events are placed, so that in a steady state none is allocated. */
 static bool bucket_split(ls_engine *engine, rung *r, uint32_t index)
 {
     bucket *b = &r->buckets[index];
-    uint32_t count = b->count;
-    item *items = ls_allocate_array(count, sizeof *items);
-    if (items == NULL) return false;
+    uint32_t left = b->count, at = b->head;
     int64_t start_ns = r->start_ns + (int64_t)((uint64_t)index << r->shift);
-    rung *finer = rung_open(engine, start_ns, UINT64_C(1) << r->shift, count);
-    if (finer == NULL) {
-        ls_free(items);
-        return false;
+    rung *finer = rung_open(engine, start_ns, UINT64_C(1) << r->shift, left);
+    if (finer == NULL) return false;
+    r->events -= left;
+    b->count = 0;
+    while (left > 0) {
+        uint32_t here = left % BLOCK_ITEMS == 0 ? BLOCK_ITEMS : left % BLOCK_ITEMS;
+        block part = engine->blocks[at];
+        engine->blocks[at].next = engine->free_block;
+        engine->free_block = at;
+        for (uint32_t i = 0; i < here; i++) {
+            if (!bucket_add(engine, finer, &part.items[i])) return false;
+        }
+        left -= here;
+        at = part.next;
     }
-    bucket_take(engine, r, b, items);
-    bool good = true;
-    for (uint32_t i = 0; i < count; i++) {
-        good = good && bucket_add(engine, finer, &items[i]);
-    }
-    ls_free(items);
-    return good;
+    return true;
 }
 
 /* The far events become the outermost rung: those within twice their mean distance; the rest stays far. */

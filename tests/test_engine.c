@@ -137,7 +137,7 @@ static void run_until(trial *t)
 {
     if (t->expected.count == 0) return;
     int64_t first_ns = t->expected.heap[0].at_ns, now_ns = ls_engine_now(t->engine);
-    int64_t until_ns = first_ns + (int64_t)ls_random_below(&t->random, 3) - 1;
+    int64_t until_ns = first_ns - 1 + (int64_t)ls_random_below(&t->random, 3);
     if (until_ns < now_ns || ls_random_below(&t->random, 2) == 0) {
         int64_t delay_ns = t->delay_ns(t);
         until_ns = delay_ns > LS_NEVER_NS - 1 - now_ns ? LS_NEVER_NS - 1 : now_ns + delay_ns;

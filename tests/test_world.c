@@ -195,7 +195,7 @@ static void expect_nothing_lost(const watch *w)
         CU_ASSERT(w->produced[i] - counts[i] <= w->scenario->upload.backlog_batches);
     }
     free(counts);
-    CU_ASSERT_EQUAL(of(&w->result, LS_METRIC_MANIFEST_ENTRIES_END), committed + strangers);
+    CU_ASSERT_EQUAL(of(&w->result, LS_METRIC_MANIFEST_ENTRIES_END), (double)(committed + strangers));
     if (w->scenario->warm_up_s > 0) return;
     /* Acknowledged are all that are committed but those whose reply is still under way. */
     double acknowledged = of(&w->result, LS_METRIC_PUBLISHED_RATE) * of(&w->result, LS_METRIC_MEASURED);

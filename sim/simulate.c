@@ -9,6 +9,7 @@
 #include "sim/store_model.h"
 #include "sim/world.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <time.h>
 
@@ -93,9 +94,10 @@ static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
         at_once = event.at_ns == now_ns ? at_once + 1 : 0;
         now_ns = event.at_ns;
         if (at_once > most_at_once) {
-            return ls_fail(error, LS_ERROR_LIMIT, "time stands still at %.9g s after %llu events: requests that take no time make a "
-                           "closed loop endless; give the store's put-if-absent or reads a latency, or the policy a pause",
-                           ls_seconds(now_ns), (unsigned long long)at_once);
+            return ls_fail(error, LS_ERROR_LIMIT,
+                           "time stands still at %.9g s after %" PRIu64 " events: requests that take no time make a closed loop "
+                           "endless; give the store's put-if-absent or reads a latency, or the policy a pause",
+                           ls_seconds(now_ns), at_once);
         }
         result = event.kind == KIND_STORE
                      ? store_event(s, event.at_ns, event.argument)

@@ -1,8 +1,10 @@
-/* test_engine.c - the event queue against a trivially correct one: a binary heap ordered by (time, order of scheduling).
+/* test_engine.c - the event queue against a trivially correct one: a binary heap ordered by (time, order of
+ * scheduling).
  *
- * The engine's structure (far, rungs, near, late) has its own edges for each shape of traffic: equal times, zero delays while
- * an event is handled, time scales from nanoseconds to centuries in one queue, bursts, few events, times at bucket borders. Each
- * pattern below is one such shape; every event that the engine hands out must be the reference's, ties included.
+ * The engine's structure (far, rungs, near, late) has its own edges for each shape of traffic: equal times, zero delays
+ * while an event is handled, time scales from nanoseconds to centuries in one queue, bursts, few events, times at
+ * bucket borders. Each pattern below is one such shape; every event that the engine hands out must be the reference's,
+ * ties included.
  */
 #include "manifest/random.h"
 #include "sim/engine.h"
@@ -12,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- the reference --------------------------------------------------------------------------------------------------- */
+/* --- the reference ------------------------------------------------------------------------------------------------ */
 
 typedef struct reference_event {
     int64_t at_ns;
@@ -61,7 +63,7 @@ static reference_event reference_pop(reference *r)
     return top;
 }
 
-/* --- both side by side ------------------------------------------------------------------------------------------------- */
+/* --- both side by side -------------------------------------------------------------------------------------------- */
 
 typedef struct trial {
     ls_engine *engine;
@@ -74,15 +76,9 @@ typedef struct trial {
 } trial;
 
 /* Kind and entity follow from the sequence number, so that a mixed-up event shows. */
-static uint32_t kind_of(uint64_t sequence)
-{
-    return (uint32_t)(sequence * 2654435761u);
-}
+static uint32_t kind_of(uint64_t sequence) { return (uint32_t)(sequence * 2654435761u); }
 
-static uint32_t entity_of(uint64_t sequence)
-{
-    return UINT32_MAX - (uint32_t)sequence;
-}
+static uint32_t entity_of(uint64_t sequence) { return UINT32_MAX - (uint32_t)sequence; }
 
 static ls_result schedule_at(trial *t, int64_t at_ns)
 {
@@ -104,8 +100,9 @@ static bool is_expected(trial *t, const ls_engine_event *event)
     if (t->expected.count == 0) return false;
     reference_event wanted = reference_pop(&t->expected);
     t->taken++;
-    return event->at_ns == wanted.at_ns && event->argument == wanted.sequence && event->kind == kind_of(wanted.sequence) &&
-           event->entity == entity_of(wanted.sequence) && ls_engine_now(t->engine) == wanted.at_ns;
+    return event->at_ns == wanted.at_ns && event->argument == wanted.sequence &&
+           event->kind == kind_of(wanted.sequence) && event->entity == entity_of(wanted.sequence) &&
+           ls_engine_now(t->engine) == wanted.at_ns;
 }
 
 static ls_result handle(void *context, const ls_engine_event *event)
@@ -163,13 +160,15 @@ static void end_trial(trial *t, const char *what, uint64_t seed)
     take(t, UINT64_MAX);
     check_counts(t);
     t->wrong += ls_engine_next(t->engine, &event);
-    if (t->wrong > 0) fprintf(stderr, "\n    %s, seed %llu: %llu faults\n", what, (unsigned long long)seed, (unsigned long long)t->wrong);
+    if (t->wrong > 0)
+        fprintf(stderr, "\n    %s, seed %llu: %llu faults\n", what, (unsigned long long)seed,
+                (unsigned long long)t->wrong);
     CU_ASSERT_EQUAL(t->wrong, 0);
     ls_engine_free(t->engine);
     free(t->expected.heap);
 }
 
-/* --- patterns ------------------------------------------------------------------------------------------------------------ */
+/* --- patterns ----------------------------------------------------------------------------------------------------- */
 
 static int64_t zero(trial *t)
 {
@@ -177,15 +176,9 @@ static int64_t zero(trial *t)
     return 0;
 }
 
-static int64_t one_of_three(trial *t)
-{
-    return (int64_t)ls_random_below(&t->random, 3);
-}
+static int64_t one_of_three(trial *t) { return (int64_t)ls_random_below(&t->random, 3); }
 
-static int64_t exponential_second(trial *t)
-{
-    return (int64_t)(ls_random_exponential(&t->random) * 1e9);
-}
+static int64_t exponential_second(trial *t) { return (int64_t)(ls_random_exponential(&t->random) * 1e9); }
 
 static int64_t nanoseconds_and_hours(trial *t)
 {
@@ -195,28 +188,17 @@ static int64_t nanoseconds_and_hours(trial *t)
 
 static int64_t one_hour_among_microseconds(trial *t)
 {
-    return ls_random_below(&t->random, 50) == 0 ? INT64_C(3600000000000) : (int64_t)(ls_random_exponential(&t->random) * 1e3);
+    return ls_random_below(&t->random, 50) == 0 ? INT64_C(3600000000000)
+                                                : (int64_t)(ls_random_exponential(&t->random) * 1e3);
 }
 
-static int64_t whole_milliseconds(trial *t)
-{
-    return (int64_t)ls_random_below(&t->random, 1000) * 1000000;
-}
+static int64_t whole_milliseconds(trial *t) { return (int64_t)ls_random_below(&t->random, 1000) * 1000000; }
 
-static int64_t centuries(trial *t)
-{
-    return (int64_t)(ls_random_uniform(&t->random) * 9.2e18);
-}
+static int64_t centuries(trial *t) { return (int64_t)(ls_random_uniform(&t->random) * 9.2e18); }
 
-static int64_t every_scale(trial *t)
-{
-    return (int64_t)exp2(62.9 * ls_random_uniform(&t->random)) - 1;
-}
+static int64_t every_scale(trial *t) { return (int64_t)exp2(62.9 * ls_random_uniform(&t->random)) - 1; }
 
-static int64_t every_scale_of_an_hour(trial *t)
-{
-    return (int64_t)exp2(42 * ls_random_uniform(&t->random));
-}
+static int64_t every_scale_of_an_hour(trial *t) { return (int64_t)exp2(42 * ls_random_uniform(&t->random)); }
 
 /* Powers of two and their neighbours, where buckets and rungs end. */
 static int64_t borders(trial *t)
@@ -312,8 +294,8 @@ static void test_few(void)
     }
 }
 
-/* Thousands at one moment, in order of scheduling, also those that are added while it is that moment; before and behind it
- * one each. */
+/* Thousands at one moment, in order of scheduling, also those that are added while it is that moment; before and behind
+ * it one each. */
 static void test_one_moment(void)
 {
     trial t;
@@ -339,13 +321,14 @@ static void test_halving(void)
     trial t;
     begin_trial(&t, 0, zero);
     for (int round = 0; round < 100; round++) {
-        for (int shift = 0; shift < 62; shift++) t.wrong += schedule_at(&t, INT64_MAX / 2 - (INT64_C(1) << shift) + 1) != LS_OK;
+        for (int shift = 0; shift < 62; shift++)
+            t.wrong += schedule_at(&t, INT64_MAX / 2 - (INT64_C(1) << shift) + 1) != LS_OK;
         for (int shift = 61; shift >= 0; shift--) t.wrong += schedule_at(&t, (INT64_C(1) << shift) - 1) != LS_OK;
     }
     end_trial(&t, "halving", 0);
 }
 
-/* --- the contract ---------------------------------------------------------------------------------------------------------- */
+/* --- the contract ------------------------------------------------------------------------------------------------- */
 
 static void test_refusals(void)
 {
@@ -442,8 +425,8 @@ static void test_steady_state(void)
     }
 }
 
-/* What has been scheduled before memory ran out comes in order once there is some again, unless memory was wanting when events
- * were to be brought near: then the engine says so and does nothing more. */
+/* What has been scheduled before memory ran out comes in order once there is some again, unless memory was wanting when
+ * events were to be brought near: then the engine says so and does nothing more. */
 static void out_of_memory_after(int64_t successes, int64_t (*delay_ns)(trial *), uint64_t *refused, uint64_t *stuck)
 {
     trial t = {.random = ls_random_open(2, 0, LS_RANDOM_TEST, 0), .delay_ns = delay_ns};
@@ -493,6 +476,7 @@ static void test_out_of_memory(void)
     CU_ASSERT(stuck > 10);   /* by next */
 }
 
-LS_SUITE(engine, {"mixed traffic", test_mixed}, {"growth and shrinking", test_growth_and_shrinking}, {"few events", test_few},
-         {"thousands at one moment", test_one_moment}, {"ever finer", test_halving}, {"refusals", test_refusals},
-         {"limits of a run", test_run_limits}, {"steady state", test_steady_state}, {"out of memory", test_out_of_memory})
+LS_SUITE(engine, {"mixed traffic", test_mixed}, {"growth and shrinking", test_growth_and_shrinking},
+         {"few events", test_few}, {"thousands at one moment", test_one_moment}, {"ever finer", test_halving},
+         {"refusals", test_refusals}, {"limits of a run", test_run_limits}, {"steady state", test_steady_state},
+         {"out of memory", test_out_of_memory})

@@ -1,5 +1,5 @@
-/* test_directory.c - the directory store: conformance, names on disk, no way out of the root, races between processes, full and
- * read-only disks, leftovers of crashes, and files that are not ours.
+/* test_directory.c - the directory store: conformance, names on disk, no way out of the root, races between processes,
+ * full and read-only disks, leftovers of crashes, and files that are not ours.
  */
 #include "tests/store_conformance.h"
 #include "tests/suite.h"
@@ -66,7 +66,8 @@ static int entries_in(const char *root, const char *name)
     return count;
 }
 
-/* Where thousands of fsyncs cost nothing, if the machine has such a place: the two longest tests run there, the others on disk. */
+/* Where thousands of fsyncs cost nothing, if the machine has such a place: the two longest tests run there, the others
+ * on disk. */
 static void make_fast_folder(const char *name, char root[PATH_BYTES])
 {
     snprintf(root, PATH_BYTES, "/dev/shm/lakestream-%s-XXXXXX", name);
@@ -113,7 +114,8 @@ static store_answer ask(ls_store *store, ls_operation operation, const char *key
     return store_ask(store, &request);
 }
 
-static void expect(ls_store *store, ls_operation operation, const char *key, ls_reply_status status, const char *message)
+static void expect(ls_store *store, ls_operation operation, const char *key, ls_reply_status status,
+                   const char *message)
 {
     store_answer answer = ask(store, operation, key);
     CU_ASSERT_EQUAL(answer.status, status);
@@ -201,13 +203,15 @@ static void test_no_way_out(void)
     static const char *const inside[] = {"inside"};
     CU_ASSERT(store_lists(store, "", "", inside, 1));
     static const char *const prefixes[] = {"..", "../", "../s", "up", "up/", "./", "inside/../", "a/../../"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) CU_ASSERT(store_lists(store, prefixes[i], "", NULL, 0));
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        CU_ASSERT(store_lists(store, prefixes[i], "", NULL, 0));
     expect(store, LS_GET, "up/secret", LS_REPLY_NOT_FOUND, "no object");
     expect(store, LS_HEAD, "link", LS_REPLY_INVALID, "");
     expect(store, LS_PUT, "up/new", LS_REPLY_INVALID, "folder");
     expect(store, LS_DELETE, "up/secret", LS_REPLY_OK, "");
     CU_ASSERT(is_file(outside, "secret%"));
-    CU_ASSERT_EQUAL(store_put(store, "link", "x", 1, false), LS_REPLY_OK); /* replaces the link, not what it points to */
+    CU_ASSERT_EQUAL(store_put(store, "link", "x", 1, false),
+                    LS_REPLY_OK); /* replaces the link, not what it points to */
     CU_ASSERT(store_holds(store, "link", "x", 1));
     CU_ASSERT_EQUAL(entries_in(outside, "."), 2);
     ls_store_destroy(store);
@@ -219,7 +223,8 @@ static void test_foreign_files(void)
     char root[PATH_BYTES], path[PATH_BYTES];
     ls_store *store = open_new("foreign", root);
     CU_ASSERT_EQUAL(store_put(store, "data/1", "x", 1, true), LS_REPLY_OK);
-    static const char *const names[] = {"README", "%%", "%", "bad%2", "bad%2%", "lower%2a%", "plain%41%", "nul%00%", "\xff%", "data/note"};
+    static const char *const names[] = {"README",    "%%",        "%",       "bad%2", "bad%2%",
+                                        "lower%2a%", "plain%41%", "nul%00%", "\xff%", "data/note"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) write_file(root, names[i], "not ours");
     CU_ASSERT_EQUAL(mkdir(below(root, "folder%", path), 0777), 0);
     CU_ASSERT_EQUAL(mkdir(below(root, "empty", path), 0777), 0);
@@ -272,7 +277,8 @@ static int full_disk(const char *root)
             .operation = LS_PUT, .key = "new/big", .body = body, .body_bytes = sizeof body, .if_absent = if_absent};
         store_answer answer = store_ask(store, &request);
         REQUIRE(answer.status == LS_REPLY_UNAVAILABLE);
-        REQUIRE(strstr(answer.message, "'new/big': writing the object: ") != NULL && strstr(answer.message, "ulimit") != NULL);
+        REQUIRE(strstr(answer.message, "'new/big': writing the object: ") != NULL &&
+                strstr(answer.message, "ulimit") != NULL);
         store_answer_clear(&answer);
     }
     REQUIRE(store_put(store, "small", body, sizeof body, false) == LS_REPLY_UNAVAILABLE);
@@ -316,8 +322,10 @@ static int without_permission(const char *root)
     EXPECT_REFUSED(store, LS_LIST, "");
     REQUIRE(store_lists(store, "o", "", (const char *const[]){"old"}, 1)); /* the locked folder is not in the way */
     ls_error error = {""};
-    REQUIRE(ls_store_open_directory("locked", &error) == NULL && strstr(error.text, "'locked': Permission denied") != NULL);
-    REQUIRE(ls_store_open_directory("made/here", &error) == NULL && strstr(error.text, "check the directory's") != NULL);
+    REQUIRE(ls_store_open_directory("locked", &error) == NULL &&
+            strstr(error.text, "'locked': Permission denied") != NULL);
+    REQUIRE(ls_store_open_directory("made/here", &error) == NULL &&
+            strstr(error.text, "check the directory's") != NULL);
     ls_store_destroy(store);
     return 0;
 }

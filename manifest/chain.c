@@ -18,12 +18,8 @@ _Static_assert(sizeof(ls_entry) == LS_MANIFEST_ENTRY_BYTES && offsetof(ls_entry,
 
 #define IS_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 
-void ls_entry_store(uint8_t *bytes, const ls_entry *entry)
+static void store_entry(uint8_t *bytes, const ls_entry *entry)
 {
-    if (IS_LITTLE_ENDIAN) {
-        memcpy(bytes, entry, sizeof *entry);
-        return;
-    }
     ls_store_u64(bytes, entry->producer);
     ls_store_u64(bytes + 8, entry->sequence);
     ls_store_u64(bytes + 16, entry->source_begin);
@@ -33,16 +29,30 @@ void ls_entry_store(uint8_t *bytes, const ls_entry *entry)
     ls_store_u32(bytes + 44, entry->footer_bytes);
 }
 
-void ls_entry_load(ls_entry *entry, const uint8_t *bytes)
+static ls_entry load_entry(const uint8_t *bytes)
+{
+    return (ls_entry){.producer = ls_load_u64(bytes), .sequence = ls_load_u64(bytes + 8),
+                      .source_begin = ls_load_u64(bytes + 16), .source_end = ls_load_u64(bytes + 24),
+                      .size_bytes = ls_load_u64(bytes + 32), .epoch = ls_load_u32(bytes + 40),
+                      .footer_bytes = ls_load_u32(bytes + 44)};
+}
+
+void ls_entries_store(uint8_t *bytes, const ls_entry *entries, uint64_t count)
 {
     if (IS_LITTLE_ENDIAN) {
-        memcpy(entry, bytes, sizeof *entry);
+        memcpy(bytes, entries, (size_t)count * sizeof *entries);
         return;
     }
-    *entry = (ls_entry){.producer = ls_load_u64(bytes), .sequence = ls_load_u64(bytes + 8),
-                        .source_begin = ls_load_u64(bytes + 16), .source_end = ls_load_u64(bytes + 24),
-                        .size_bytes = ls_load_u64(bytes + 32), .epoch = ls_load_u32(bytes + 40),
-                        .footer_bytes = ls_load_u32(bytes + 44)};
+    for (uint64_t i = 0; i < count; i++) store_entry(bytes + i * LS_MANIFEST_ENTRY_BYTES, &entries[i]);
+}
+
+void ls_entries_load(ls_entry *entries, const uint8_t *bytes, size_t stride, uint64_t count)
+{
+    if (IS_LITTLE_ENDIAN && stride == sizeof *entries) {
+        memcpy(entries, bytes, (size_t)count * sizeof *entries);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) entries[i] = load_entry(bytes + i * stride);
 }
 
 uint32_t ls_chain_extend(uint32_t chain, const ls_entry *entries, uint64_t count)
@@ -50,7 +60,7 @@ uint32_t ls_chain_extend(uint32_t chain, const ls_entry *entries, uint64_t count
     if (IS_LITTLE_ENDIAN) return ls_crc32c(chain, entries, (size_t)count * sizeof *entries);
     for (uint64_t i = 0; i < count; i++) {
         uint8_t bytes[LS_MANIFEST_ENTRY_BYTES];
-        ls_entry_store(bytes, &entries[i]);
+        store_entry(bytes, &entries[i]);
         chain = ls_crc32c(chain, bytes, sizeof bytes);
     }
     return chain;

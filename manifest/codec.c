@@ -52,42 +52,44 @@
  *     84  4  CRC32C of bytes 0 .. 83 of the footer
  *     88  8  magic "LSMFOOT1"
  *
- * THE CHAIN. Every other checksum covers what stands beside it. For the entries that will not do: a tail reader has only
- * the newest, a writer should not have to go over a million old ones for each commit, and 48 bytes leave no room for a CRC
- * in each. So the entries' CRC32C runs through the history of the lake (chain.h) and the footer says what it is before
- * the first listed entry and after the last. A version in memory knows its chain, so an encoder only copies. Checking
- * any stretch of entries whose beginning's chain is known costs one CRC of that stretch.
+ * THE CHAIN. Every other checksum covers what stands beside it. For the entries that will not do: a tail reader has
+ * only the newest, a writer should not have to go over a million old ones for each commit, and 48 bytes leave no room
+ * for a CRC in each. So the entries' CRC32C runs through the history of the lake (chain.h) and the footer says what it
+ * is before the first listed entry and after the last. A version in memory knows its chain, so an encoder only copies.
+ * Checking any stretch of entries whose beginning's chain is known costs one CRC of that stretch.
  *
  * WRITER. Header, entries, rows, footer, in this order; each CRC after what it covers. The length is known beforehand
- * (ls_manifest_encoded_bytes). What every reader would refuse is refused here, for it would block the lake: versions are
- * claimed once and for all. Only the uniqueness of producers is left to those who register them.
+ * (ls_manifest_encoded_bytes). What every reader would refuse is refused here, for it would block the lake: versions
+ * are claimed once and for all. Only the uniqueness of producers is left to those who register them.
  *
  * READER, whole object.
  *   1. The last 24 bytes: magic, then the footer's length, then its CRC, then the minimum reader version.
  *   2. The sizes: header + entries + rows + footer must give the object's length exactly, counted without overflow.
  *   3. The header against its magic and CRC and against the footer.
- *   4. The rows against their CRC, then each by itself, then no producer twice.
- *   5. The entries against the chain, from its value at the trim step to that at the end step; then each by itself.
+ *   4. The entries against the chain, from its value at the trim step to that at the end step; then each by itself.
+ *   5. The rows against their CRC; then each by itself; then no producer twice.
  * READER, tail, with a known version. 1 and 2 as above (the object's length comes with the reply). If the known version
  * is an earlier one, the object must continue it: no number that only grows may have shrunk, slots keep their
- * producers, and the known history's own chain at the object's trim step must be the object's. Entries are then needed only
- * from the known end step on, and the chain runs from its known value there. 4 as above; 5 for these entries.
+ * producers, and the known history's own chain at the object's trim step must be the object's. Entries are then needed
+ * only from the known end step on, and the chain runs from its known value there. 4 for these entries; 5 as above, and
+ * no known row has gone back.
  *
  * WHY IT IS SAFE.
- *   Damage. Every byte of the object is covered by a CRC or compared with the one value it may have, and CRC32C finds every
- *   burst of up to 32 bits; a whole reader hence refuses any object with one flipped bit, and accepts other damage with
- *   probability 2^-32. Truncated or extended objects miss the footer at the end or the exact length.
- *   Hostile bytes. A checksum is no signature: counts that pass it are still bounded by the bytes at hand before anything is
- *   allocated, and fields are checked to be possible.
- *   The unread part. A tail reader does not see whether old entries lie damaged in this object. It needs not: it has them.
- *   What it does check, by the chain, is that the object was made on top of the very entries it has, in that order; an object
- *   of another history is accepted with probability 2^-32, against 1 without the chain.
+ *   Damage. Every byte of the object is covered by a CRC or compared with the one value it may have, and CRC32C finds
+ *   every burst of up to 32 bits; a whole reader hence refuses any object with one flipped bit, and accepts other
+ *   damage with probability 2^-32. Truncated or extended objects miss the footer at the end or the exact length.
+ *   Hostile bytes. A checksum is no signature: counts that pass it are still bounded by the bytes at hand before
+ *   anything is allocated, and fields are checked to be possible.
+ *   The unread part. A tail reader does not see whether old entries lie damaged in this object. It needs not: it has
+ *   them. What it does check, by the chain, is that the object was made on top of the very entries it has, in that
+ *   order; an object of another history is accepted with probability 2^-32, against 1 without the chain.
  *   A wrong name. The version stands in header and footer and must be the one asked for.
- *   Old readers. As long as the magics stay, the first 32 bytes of the header, the last 24 of the footer and the footer's CRC
- *   rule stay. Records may grow at their end (the footer: before its last 24 bytes): sizes are read, not assumed, and what is
- *   unknown is skipped. The chain covers the first 48 bytes of an entry, in every format, so that it survives the
- *   change in the middle of a history; what a later format adds to entries must bring its own checksum. An old program
- *   that commits drops what it does not know; where that would do harm, the minimum reader version must rise.
+ *   Old readers. As long as the magics stay, the first 32 bytes of the header, the last 24 of the footer and the
+ *   footer's CRC rule stay. Records may grow at their end (the footer: before its last 24 bytes): sizes are read, not
+ *   assumed, and what is unknown is skipped. The chain covers the first 48 bytes of an entry, in every format, so that
+ *   it survives the change in the middle of a history; what a later format adds to entries must bring its own checksum.
+ *   An old program that commits drops what it does not know; where that would do harm, the minimum reader version must
+ *   rise.
  */
 #include "manifest/codec.h"
 
@@ -103,7 +105,7 @@
 #define FOOTER_END_BYTES   24u /* the part of the footer that never moves, counted from its end */
 #define FOOTER_CRC_AT_BACK 12u
 #define FLAG_CLOSED        1u
-#define BLOCK_ENTRIES      256u /* gathered at once while encoding: 12 KiB, well within a first-level cache */
+#define BLOCK_ENTRIES      256u /* looked at together: 12 KiB, well within a first-level cache */
 
 static const uint8_t header_magic[8] = {'L', 'S', 'M', 'A', 'N', 'I', 'F', '1'};
 static const uint8_t footer_magic[8] = {'L', 'S', 'M', 'F', 'O', 'O', 'T', '1'};
@@ -141,16 +143,23 @@ static void write_header(const ls_manifest *manifest, uint8_t *bytes)
     ls_store_u32(bytes + HEADER_CRC_AT, ls_crc32c(0, bytes, HEADER_CRC_AT));
 }
 
+typedef struct entries_place {
+    uint64_t trim_step;
+    uint8_t *bytes;
+} entries_place;
+
+static bool write_stretch(void *context, uint64_t step, const ls_entry *entries, uint64_t count)
+{
+    const entries_place *place = context;
+    if (first_fault(entries, count) < count) return false;
+    ls_entries_store(place->bytes + (step - place->trim_step) * LS_MANIFEST_ENTRY_BYTES, entries, count);
+    return true;
+}
+
 static bool write_entries(const ls_manifest *manifest, uint8_t *bytes)
 {
-    ls_entry block[BLOCK_ENTRIES];
-    uint64_t end = ls_manifest_end_step(manifest), count = 0;
-    for (uint64_t step = ls_manifest_trim_step(manifest); step < end; step += count) {
-        count = ls_manifest_entries(manifest, step, BLOCK_ENTRIES, block);
-        if (count == 0 || first_fault(block, count) < count) return false;
-        for (uint64_t i = 0; i < count; i++, bytes += LS_MANIFEST_ENTRY_BYTES) ls_entry_store(bytes, &block[i]);
-    }
-    return true;
+    entries_place place = {ls_manifest_trim_step(manifest), bytes};
+    return ls_manifest_visit_entries(manifest, place.trim_step, ls_manifest_end_step(manifest), write_stretch, &place);
 }
 
 static bool write_rows(const ls_manifest *manifest, uint8_t *bytes)
@@ -321,14 +330,15 @@ static ls_result check_numbers(const tail *t, const footer *f)
     }
     if (f->trim_step > f->low_watermark) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: trim step %" PRIu64 " at offset %" PRIu64 ", expected at most the low watermark %" PRIu64,
+                       "manifest: trim step %" PRIu64 " at offset %" PRIu64
+                       ", expected at most the low watermark %" PRIu64,
                        f->trim_step, f->at + 32, f->low_watermark);
     }
     return LS_OK;
 }
 
-/* Reads and checks the footer. When the tail is shorter than it: LS_OK and *needed_bytes > length; otherwise *needed_bytes
- * is untouched. */
+/* Reads and checks the footer. When the tail is shorter than it: LS_OK and *needed_bytes > length; otherwise
+ * *needed_bytes is untouched. */
 static ls_result read_footer(const tail *t, footer *f, uint64_t *needed_bytes)
 {
     if (t->object_bytes < LS_MANIFEST_HEADER_BYTES + LS_MANIFEST_FOOTER_BYTES) {
@@ -360,8 +370,8 @@ static ls_result read_footer(const tail *t, footer *f, uint64_t *needed_bytes)
     uint32_t computed = ls_crc32c(0, bytes, f->footer_bytes - FOOTER_CRC_AT_BACK), stored = ls_load_u32(end + 12);
     if (computed != stored) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: footer at offset %" PRIu64 " is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, f->at,
-                       computed, stored);
+                       "manifest: footer at offset %" PRIu64 " is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32,
+                       f->at, computed, stored);
     }
     load_footer(bytes, f);
     ls_result result = check_format_version(t, f);
@@ -379,7 +389,8 @@ static ls_result check_header(const tail *t, const footer *f)
     uint32_t computed = ls_crc32c(0, bytes, HEADER_CRC_AT), stored = ls_load_u32(bytes + HEADER_CRC_AT);
     if (computed != stored) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: header at offset 0 is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, computed, stored);
+                       "manifest: header at offset 0 is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, computed,
+                       stored);
     }
     if (ls_load_u16(bytes + 8) != f->format_version || ls_load_u16(bytes + 10) != f->minimum_reader ||
         ls_load_u16(bytes + 12) != f->header_bytes || ls_load_u16(bytes + 14) != f->entry_bytes ||
@@ -420,8 +431,8 @@ static ls_result load_row(const tail *t, const footer *f, uint32_t slot, ls_row 
     }
     if (f->format_version == LS_MANIFEST_FORMAT_VERSION && (flags & ~FLAG_CLOSED) != 0) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
-                       "manifest: row %" PRIu32 ", flags %08" PRIx32 " at offset %" PRIu64 ", expected 0 or 1", slot, flags,
-                       at + 44);
+                       "manifest: row %" PRIu32 ", flags %08" PRIx32 " at offset %" PRIu64 ", expected 0 or 1", slot,
+                       flags, at + 44);
     }
     return LS_OK;
 }
@@ -456,7 +467,8 @@ static ls_result check_rows_continue(const tail *t, const footer *f, const ls_ro
     uint32_t count = ls_manifest_row_count(earlier);
     for (uint32_t slot = 0; slot < count; slot++) {
         const ls_row *old = ls_manifest_row(earlier, slot), *row = &rows[slot];
-        if (row->producer == old->producer && row->last_version >= old->last_version && row->epoch >= old->epoch) continue;
+        if (row->producer == old->producer && row->last_version >= old->last_version && row->epoch >= old->epoch)
+            continue;
         return ls_fail(t->error, LS_ERROR_CORRUPT,
                        "manifest: row %" PRIu32 " at offset %" PRIu64 " (producer %" PRIu64 ", epoch %" PRIu32
                        ", last version %" PRIu64 ") does not continue the row of version %" PRIu64 " (producer %" PRIu64
@@ -498,14 +510,12 @@ static ls_result read_rows(const tail *t, const footer *f, const ls_manifest *ea
 
 /* --- reader: entries and the whole ------------------------------------------------------------------------------- */
 
-/* Where a version's entries come from: those below first_step stay with base; [first_step, read_from) are copied from the
- * earlier version; [read_from, end) stand in the bytes. */
+/* Where a version's entries come from: those below read_from from base, the rest from the bytes. */
 typedef struct plan {
-    const ls_manifest *earlier; /* a version that the object must continue; NULL: none is known */
-    const ls_manifest *base;
-    uint64_t first_step;
+    const ls_manifest *earlier; /* a version that the object must continue, borrowed; NULL: none is known */
+    ls_manifest *base;          /* owned; NULL: no entries are at hand */
     uint64_t read_from;
-    uint32_t chain; /* at first_step: known by the reader, or else as the object says */
+    uint32_t chain; /* at read_from: known by the reader, or else as the object says */
 } plan;
 
 static uint64_t entry_at(const footer *f, uint64_t step)
@@ -513,11 +523,12 @@ static uint64_t entry_at(const footer *f, uint64_t step)
     return f->header_bytes + (step - f->trim_step) * f->entry_bytes;
 }
 
-static ls_result does_not_continue(const tail *t, const footer *f, const ls_manifest *earlier, const char *what, uint64_t at)
+static ls_result does_not_continue(const tail *t, const footer *f, const ls_manifest *earlier, const char *what,
+                                   uint64_t at)
 {
     return ls_fail(t->error, LS_ERROR_CORRUPT,
-                   "manifest: version %" PRIu64 " does not continue version %" PRIu64 ", which is known: the %s at offset %" PRIu64
-                   " cannot follow from it",
+                   "manifest: version %" PRIu64 " does not continue version %" PRIu64
+                   ", which is known: the %s at offset %" PRIu64 " cannot follow from it",
                    f->version, ls_manifest_version(earlier), what, at);
 }
 
@@ -541,20 +552,33 @@ static ls_result check_continues(const tail *t, const footer *f, const ls_manife
     return LS_OK;
 }
 
-/* A moved trim point makes a copy of what remains, as in ls_manifest_trim: sharing would keep the trimmed entries alive for
- * as long as this reader follows the lake. */
+/* What can be shared. Behind a moved trim point that is a copy of what remains (ls_manifest_trim), made by
+ * share_entries. */
 static ls_result make_plan(const tail *t, const footer *f, const ls_manifest *known, plan *p)
 {
-    *p = (plan){.first_step = f->trim_step, .read_from = f->trim_step, .chain = f->chain_at_trim};
+    *p = (plan){.read_from = f->trim_step, .chain = f->chain_at_trim};
     if (known == NULL || ls_manifest_version(known) > f->version) return LS_OK;
     p->earlier = known;
     ls_result result = check_continues(t, f, known);
     if (result != LS_OK || f->trim_step > ls_manifest_end_step(known)) return result;
     p->read_from = ls_manifest_end_step(known);
-    if (f->trim_step > ls_manifest_trim_step(known)) return LS_OK;
-    p->base = known;
-    p->first_step = p->read_from;
+    p->chain = ls_manifest_chain(known, p->read_from);
     return LS_OK;
+}
+
+/* Fills p->base. Sharing the known chain of entries across a moved trim point would keep the trimmed ones alive for as
+ * long as this reader follows the lake. */
+static ls_result share_entries(const tail *t, const footer *f, plan *p)
+{
+    if (p->earlier == NULL || f->trim_step > ls_manifest_end_step(p->earlier)) return LS_OK;
+    if (f->trim_step == ls_manifest_trim_step(p->earlier)) {
+        p->base = ls_manifest_retain(p->earlier);
+        return LS_OK;
+    }
+    ls_result result = ls_manifest_trim(p->earlier, f->id, f->low_watermark, f->trim_step, &p->base);
+    return result == LS_OK
+               ? LS_OK
+               : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
 }
 
 static uint64_t bytes_needed(const footer *f, const plan *p)
@@ -562,69 +586,62 @@ static uint64_t bytes_needed(const footer *f, const plan *p)
     return f->footer_bytes + (uint64_t)f->row_bytes * f->row_count + (f->end_step - p->read_from) * f->entry_bytes;
 }
 
-/* Lays out entries [first_step, end) in *entries, to be freed by the caller (NULL when there are none). */
-static ls_result gather_entries(const tail *t, const footer *f, const plan *p, ls_entry **entries)
-{
-    uint64_t count = f->end_step - p->first_step, copied = p->read_from - p->first_step;
-    *entries = NULL;
-    if (count == 0) return LS_OK;
-    if (count > UINT32_MAX) {
-        return ls_fail(t->error, LS_ERROR_LIMIT, "manifest: %" PRIu64 " entries, at most %" PRIu32 " can be read", count,
-                       UINT32_MAX);
-    }
-    ls_entry *made = ls_allocate((size_t)count * sizeof *made);
-    if (made == NULL) return ls_fail(t->error, LS_ERROR_MEMORY, "manifest: out of memory");
-    if (copied > 0) ls_manifest_entries(p->earlier, p->first_step, copied, made);
-    const uint8_t *bytes = bytes_at(t, entry_at(f, p->read_from));
-    for (uint64_t i = copied; i < count; i++, bytes += f->entry_bytes) ls_entry_load(&made[i], bytes);
-    *entries = made;
-    return LS_OK;
-}
-
 /* The chain first, because damage is likelier than a writer that wrote nonsense and a right checksum. */
-static ls_result check_entries(const tail *t, const footer *f, const plan *p, const ls_entry *entries, uint32_t chain)
+static ls_result check_entries(const tail *t, const footer *f, const plan *p)
 {
-    uint64_t count = f->end_step - p->first_step;
+    ls_entry block[BLOCK_ENTRIES];
+    const char *fault = NULL;
+    uint64_t fault_step = 0, count = 0;
+    uint32_t chain = p->chain;
+    for (uint64_t step = p->read_from; step < f->end_step; step += count) {
+        count = f->end_step - step < BLOCK_ENTRIES ? f->end_step - step : BLOCK_ENTRIES;
+        ls_entries_load(block, bytes_at(t, entry_at(f, step)), f->entry_bytes, count);
+        chain = ls_chain_extend(chain, block, count);
+        uint64_t index = fault == NULL ? first_fault(block, count) : count;
+        if (index == count) continue;
+        fault = entry_fault(&block[index]);
+        fault_step = step + index;
+    }
     if (chain != f->chain_at_end) {
         return ls_fail(t->error, LS_ERROR_CORRUPT,
                        "manifest: entries of steps %" PRIu64 " to %" PRIu64 " (offset %" PRIu64
                        ") are damaged or of another history: chain %08" PRIx32 ", expected %08" PRIx32,
                        p->read_from, f->end_step, entry_at(f, p->read_from), chain, f->chain_at_end);
     }
-    uint64_t index = first_fault(entries, count);
-    if (index == count) return LS_OK;
+    if (fault == NULL) return LS_OK;
     return ls_fail(t->error, LS_ERROR_CORRUPT, "manifest: entry of step %" PRIu64 " at offset %" PRIu64 ": %s",
-                   p->first_step + index, entry_at(f, p->first_step + index), entry_fault(&entries[index]));
+                   fault_step, entry_at(f, fault_step), fault);
 }
 
-static ls_result build(const tail *t, const footer *f, const plan *p, const ls_entry *entries, const ls_row *rows,
-                       ls_manifest **manifest)
+static ls_result build(const tail *t, const footer *f, const plan *p, const ls_row *rows, ls_manifest **manifest)
 {
-    ls_manifest_parts parts = {.version = f->version, .id = f->id, .low_watermark = f->low_watermark,
-                               .trim_step = f->trim_step, .first_step = p->first_step, .chain = p->chain,
-                               .base = p->base, .entries = entries, .entry_count = f->end_step - p->first_step,
-                               .rows = rows, .row_count = f->row_count};
-    ls_manifest *made = NULL;
-    ls_result result = ls_manifest_build(&parts, &made);
-    if (result != LS_OK) return ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
-    result = check_entries(t, f, p, entries, ls_manifest_chain(made, f->end_step));
-    if (result == LS_OK) {
-        *manifest = made;
-    } else {
-        ls_manifest_release(made);
-    }
-    return result;
+    ls_manifest_parts parts = {.version = f->version,
+                               .id = f->id,
+                               .low_watermark = f->low_watermark,
+                               .trim_step = f->trim_step,
+                               .first_step = p->read_from,
+                               .chain = p->chain,
+                               .base = p->base,
+                               .encoded_stride = f->entry_bytes,
+                               .entry_count = f->end_step - p->read_from,
+                               .rows = rows,
+                               .row_count = f->row_count};
+    if (parts.entry_count > 0) parts.encoded = bytes_at(t, entry_at(f, p->read_from));
+    ls_result result = ls_manifest_build(&parts, manifest);
+    return result == LS_OK
+               ? LS_OK
+               : ls_fail(t->error, result, "manifest: version %" PRIu64 ": %s", f->version, ls_result_name(result));
 }
 
 /* Everything behind the footer, whose bytes are all at hand. */
-static ls_result read_body(const tail *t, const footer *f, const plan *p, ls_manifest **manifest)
+static ls_result read_body(const tail *t, const footer *f, plan *p, ls_manifest **manifest)
 {
     ls_row *rows = NULL;
-    ls_entry *entries = NULL;
-    ls_result result = read_rows(t, f, p->earlier, &rows);
-    if (result == LS_OK) result = gather_entries(t, f, p, &entries);
-    if (result == LS_OK) result = build(t, f, p, entries, rows, manifest);
-    ls_free(entries);
+    ls_result result = check_entries(t, f, p);
+    if (result == LS_OK) result = read_rows(t, f, p->earlier, &rows);
+    if (result == LS_OK) result = share_entries(t, f, p);
+    if (result == LS_OK) result = build(t, f, p, rows, manifest);
+    ls_manifest_release(p->base);
     ls_free(rows);
     return result;
 }
@@ -632,7 +649,8 @@ static ls_result read_body(const tail *t, const footer *f, const plan *p, ls_man
 ls_result ls_manifest_decode(const uint8_t *bytes, size_t length, uint64_t expected_version, ls_manifest **manifest,
                              ls_error *error)
 {
-    tail t = {.bytes = bytes, .length = length, .object_bytes = length, .expected_version = expected_version, .error = error};
+    tail t = {
+        .bytes = bytes, .length = length, .object_bytes = length, .expected_version = expected_version, .error = error};
     footer f = {0};
     plan p = {0};
     uint64_t needed_bytes = 0;
@@ -644,7 +662,8 @@ ls_result ls_manifest_decode(const uint8_t *bytes, size_t length, uint64_t expec
 }
 
 ls_result ls_manifest_decode_tail(const uint8_t *bytes, size_t length, uint64_t object_bytes, uint64_t expected_version,
-                                  const ls_manifest *known, ls_manifest **manifest, uint64_t *needed_bytes, ls_error *error)
+                                  const ls_manifest *known, ls_manifest **manifest, uint64_t *needed_bytes,
+                                  ls_error *error)
 {
     tail t = {.bytes = bytes, .length = length, .object_bytes = object_bytes, .expected_version = expected_version,
               .error = error};
@@ -653,8 +672,8 @@ ls_result ls_manifest_decode_tail(const uint8_t *bytes, size_t length, uint64_t 
     *manifest = NULL;
     *needed_bytes = 0;
     if (length > object_bytes) {
-        return ls_fail(error, LS_ERROR_INVALID, "manifest: a suffix of %zu bytes of an object of %" PRIu64 " bytes", length,
-                       object_bytes);
+        return ls_fail(error, LS_ERROR_INVALID, "manifest: a suffix of %zu bytes of an object of %" PRIu64 " bytes",
+                       length, object_bytes);
     }
     ls_result result = read_footer(&t, &f, needed_bytes);
     if (result != LS_OK || *needed_bytes > 0) return result;

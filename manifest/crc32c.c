@@ -1,18 +1,20 @@
 /* crc32c.c - CRC32C by processor instruction where there is one, by tables otherwise (see crc32c.h).
  *
- * portable  "Slicing-by-8" (Kounavis and Berry, "A systematic approach to building high performance, software-based, CRC
- *           generators", ISCC 2005): eight look-ups take eight bytes at once. A CRC is linear over GF(2), so a table's 256
- *           values are the XORs of the eight values for single bits; only those 64 numbers are written down here, and the
- *           compiler makes the tables from them.
- * sse4.2    The instruction crc32 takes 8 bytes a cycle but answers after three, so one running CRC wastes two cycles of
+ * portable  "Slicing-by-8" (Kounavis and Berry, "A systematic approach to building high performance, software-based,
+ * CRC
+ *           generators", ISCC 2005): eight look-ups take eight bytes at once. A CRC is linear over GF(2), so a table's
+ *           256 values are the XORs of the eight values for single bits; only those 64 numbers are written down here,
+ *           and the compiler makes the tables from them.
+ * sse4.2    The instruction crc32 takes 8 bytes a cycle but answers after three, so one running CRC wastes two cycles
+ * of
  *           three. Three lanes run side by side over three neighbouring pieces; then lanes 1 and 2 are carried over the
- *           bytes to their right by a carry-less multiplication (Gopal et al., "Fast CRC computation for iSCSI polynomial
- *           using CRC32 instruction", Intel, 2011). In the reflected representation crc32(0, a * k) is a * k * x^33 mod P,
- *           so moving a CRC over n bytes takes the constant k = x^(8n - 33) mod P.
+ *           bytes to their right by a carry-less multiplication (Gopal et al., "Fast CRC computation for iSCSI
+ *           polynomial using CRC32 instruction", Intel, 2011). In the reflected representation crc32(0, a * k) is a * k
+ *           * x^33 mod P, so moving a CRC over n bytes takes the constant k = x^(8n - 33) mod P.
  * armv8     The instruction crc32cx, one lane.
  *
- * Which one is decided at each call from what the C library already knows of the processor: a load and a test, without a
- * function pointer that could be read before it is set.
+ * Which one is decided at each call from what the C library already knows of the processor: a load and a test, without
+ * a function pointer that could be read before it is set.
  */
 #include "manifest/crc32c.h"
 
@@ -24,7 +26,8 @@
 #define ENTRIES_4(i, ...)                                                                                              \
     ENTRY(i, __VA_ARGS__), ENTRY(i + 1, __VA_ARGS__), ENTRY(i + 2, __VA_ARGS__), ENTRY(i + 3, __VA_ARGS__)
 #define ENTRIES_16(i, ...)                                                                                             \
-    ENTRIES_4(i, __VA_ARGS__), ENTRIES_4(i + 4, __VA_ARGS__), ENTRIES_4(i + 8, __VA_ARGS__), ENTRIES_4(i + 12, __VA_ARGS__)
+    ENTRIES_4(i, __VA_ARGS__), ENTRIES_4(i + 4, __VA_ARGS__), ENTRIES_4(i + 8, __VA_ARGS__),                           \
+        ENTRIES_4(i + 12, __VA_ARGS__)
 #define ENTRIES_64(i, ...)                                                                                             \
     ENTRIES_16(i, __VA_ARGS__), ENTRIES_16(i + 16, __VA_ARGS__), ENTRIES_16(i + 32, __VA_ARGS__),                      \
         ENTRIES_16(i + 48, __VA_ARGS__)
@@ -52,8 +55,9 @@ uint32_t ls_crc32c_portable(uint32_t crc, const void *bytes, size_t length)
     uint32_t state = ~crc;
     for (; length >= 8; length -= 8, next += 8) {
         uint32_t low = ls_load_u32(next) ^ state, high = ls_load_u32(next + 4);
-        state = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^ tables[4][low >> 24] ^
-                tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^ tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+        state = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+                tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
+                tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
     }
     for (; length > 0; length--, next++) state = state >> 8 ^ tables[0][(state ^ *next) & 0xff];
     return ~state;
@@ -113,7 +117,8 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t many_lanes(uint64_t sta
 uint32_t ls_crc32c(uint32_t crc, const void *bytes, size_t length)
 {
     if (!__builtin_cpu_supports("sse4.2")) return ls_crc32c_portable(crc, bytes, length);
-    if (length < 3 * SHORT_LANE_BYTES || !__builtin_cpu_supports("pclmul")) return ~(uint32_t)one_lane(~crc, bytes, length);
+    if (length < 3 * SHORT_LANE_BYTES || !__builtin_cpu_supports("pclmul"))
+        return ~(uint32_t)one_lane(~crc, bytes, length);
     return ~(uint32_t)many_lanes(~crc, bytes, length);
 }
 

@@ -1,4 +1,5 @@
-/* key.c - object names as text and back (see key.h). Checkpoints are zero-padded like versions: text order is numeric order.
+/* key.c - object names as text and back (see key.h). Checkpoints are zero-padded like versions: text order is numeric
+ * order.
  *
  * Parsing reads loosely and then compares with what ls_key_format would have written; so there is one definition of a
  * name, and "007", "+7" or a trailing character can never name an object twice.
@@ -36,8 +37,8 @@ size_t ls_key_format(const ls_key *key, char text[LS_KEY_TEXT_BYTES])
     int length = 0;
     text[0] = '\0';
     if (key->kind == LS_OBJECT_DATA) {
-        length = snprintf(text, LS_KEY_TEXT_BYTES, "data/%" PRIu64 "/%" PRIu32 "-%" PRIu64 ".tgb", key->number, key->epoch,
-                          key->sequence);
+        length = snprintf(text, LS_KEY_TEXT_BYTES, "data/%" PRIu64 "/%" PRIu32 "-%" PRIu64 ".tgb", key->number,
+                          key->epoch, key->sequence);
     }
     for (size_t i = 0; i < NUMBERED_KINDS; i++) {
         if (key->kind != numbered[i].kind) continue;
@@ -78,7 +79,8 @@ static bool read_key(const char *text, ls_key *key)
     }
     key->kind = LS_OBJECT_DATA;
     if (!skip(&text, "data/") || !read_number(&text, UINT64_MAX, &key->number) || !skip(&text, "/") ||
-        !read_number(&text, UINT32_MAX, &epoch) || !skip(&text, "-") || !read_number(&text, UINT64_MAX, &key->sequence)) {
+        !read_number(&text, UINT32_MAX, &epoch) || !skip(&text, "-") ||
+        !read_number(&text, UINT64_MAX, &key->sequence)) {
         return false;
     }
     key->epoch = (uint32_t)epoch;

@@ -310,26 +310,40 @@ bool ls_manifest_entry(const ls_manifest *manifest, uint64_t step, ls_entry *ent
     return ls_manifest_entries(manifest, step, 1, entry) == 1;
 }
 
+bool ls_manifest_visit_entries(const ls_manifest *manifest, uint64_t first_step, uint64_t end_step,
+                               ls_entries_visitor visit, void *context)
+{
+    if (first_step >= end_step) return true;
+    if (first_step < manifest->trim_step || end_step > manifest->end_step) return false;
+    const chunk *part = chunk_find(manifest->entries, end_step - 1);
+    for (uint64_t end = end_step; end > first_step; part = part->parent) {
+        if (part == NULL) return false;
+        uint64_t from = part->first_step > first_step ? part->first_step : first_step;
+        if (from == end) continue; /* a chunk without entries */
+        if (!visit(context, from, part->entries + (from - part->first_step), end - from)) return false;
+        end = from;
+    }
+    return true;
+}
+
+typedef struct copy {
+    uint64_t first_step;
+    ls_entry *entries;
+} copy;
+
+static bool copy_stretch(void *context, uint64_t step, const ls_entry *entries, uint64_t count)
+{
+    const copy *c = context;
+    memcpy(c->entries + (step - c->first_step), entries, (size_t)count * sizeof *entries);
+    return true;
+}
+
 uint64_t ls_manifest_entries(const ls_manifest *manifest, uint64_t first_step, uint64_t capacity, ls_entry *entries)
 {
     if (first_step < manifest->trim_step || first_step >= manifest->end_step) return 0;
     uint64_t left = manifest->end_step - first_step, wanted = capacity < left ? capacity : left;
-    uint64_t end = first_step + wanted;
-    /* Chunks are linked newest first, so the copy runs from the last chunk that is needed back to the first. */
-    while (end > first_step) {
-        const chunk *part = chunk_find(manifest->entries, end - 1);
-        if (part == NULL) return 0;
-        while (part != NULL) {
-            uint64_t from = part->first_step > first_step ? part->first_step : first_step;
-            memcpy(entries + (from - first_step), part->entries + (from - part->first_step),
-                   (size_t)(end - from) * sizeof(ls_entry));
-            end = from;
-            if (end == first_step) break;
-            part = part->parent;
-            while (part != NULL && part->count == 0) part = part->parent;
-        }
-    }
-    return wanted;
+    copy c = {first_step, entries};
+    return ls_manifest_visit_entries(manifest, first_step, first_step + wanted, copy_stretch, &c) ? wanted : 0;
 }
 
 const ls_row *ls_manifest_row(const ls_manifest *manifest, uint32_t slot)
@@ -451,7 +465,10 @@ ls_result ls_manifest_build(const ls_manifest_parts *parts, ls_manifest **manife
     if (parts->entry_count > 0) {
         made->entries = chunk_new(parent, parts->first_step, made->chain, parts->entries, (uint32_t)parts->entry_count);
         if (made->entries == NULL) goto fail;
-        made->chain = ls_chain_extend(made->chain, parts->entries, parts->entry_count);
+        if (parts->entries == NULL) {
+            ls_entries_load(made->entries->entries, parts->encoded, parts->encoded_stride, parts->entry_count);
+        }
+        made->chain = ls_chain_extend(made->chain, made->entries->entries, parts->entry_count);
         chunk_retain(parent);
     } else {
         made->entries = chunk_retain(parent);

@@ -81,6 +81,13 @@ bool ls_manifest_entry(const ls_manifest *manifest, uint64_t step, ls_entry *ent
 /* Copies up to capacity entries from first_step on into entries, oldest first; returns how many. O(log chunks + count). */
 uint64_t ls_manifest_entries(const ls_manifest *manifest, uint64_t first_step, uint64_t capacity, ls_entry *entries);
 
+/* Shows the entries of steps first_step .. end_step - 1, where they lie: visit is called for stretches of them, the newest
+ * stretch first (as they are linked), with the step of its first entry. False when visit returned false, which ends it, or
+ * when a step is not listed. O(log chunks + chunks passed). */
+typedef bool (*ls_entries_visitor)(void *context, uint64_t step, const ls_entry *entries, uint64_t count);
+bool ls_manifest_visit_entries(const ls_manifest *manifest, uint64_t first_step, uint64_t end_step,
+                               ls_entries_visitor visit, void *context);
+
 /* The row in a slot, valid as long as the manifest is held; NULL when slot >= row count. */
 const ls_row *ls_manifest_row(const ls_manifest *manifest, uint32_t slot);
 
@@ -116,6 +123,8 @@ typedef struct ls_manifest_parts {
     uint32_t chain;      /* at first_step when base is NULL; otherwise the base's own is continued */
     const ls_manifest *base;
     const ls_entry *entries;
+    const uint8_t *encoded; /* instead of entries: their encodings, encoded_stride bytes apart (chain.h) */
+    size_t encoded_stride;
     uint64_t entry_count;
     const ls_row *rows;
     uint32_t row_count;

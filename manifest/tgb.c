@@ -28,22 +28,23 @@
  *     68  4  CRC32C of bytes 0 .. 67 of the trailer
  *     72  8  magic "LSTGBEND"
  *
- * WRITER. Slices first, each checksummed in passing, footer last; so an object can be streamed without knowing the lengths of
- * its slices, and the data are never gone over a second time.
+ * WRITER. Slices first, each checksummed in passing, footer last; so an object can be streamed without knowing the
+ * lengths of its slices, and the data are never gone over a second time.
  *
  * READER.
  *   1. The last 24 bytes: magic, then the trailer's length, its CRC, the minimum reader version.
  *   2. Footer bytes = records + trailer, object bytes = the length that the store reports, the grid within its limit.
- *   3. The records against their CRC; then each must begin where the one before ends, the first at 0 and the last ending
- *      where the footer begins. So slices neither overlap nor leave the object, without any sum that could overflow.
+ *   3. The records against their CRC; then each must begin where the one before ends, the first at 0 and the last
+ *      ending where the footer begins. So slices neither overlap nor leave the object, without any sum that could
+ *      overflow.
  *   4. Later, each slice read by range against its own CRC32C.
  *
- * WHY IT IS SAFE. Every byte is covered by a CRC or compared with the one value it may have: a footer with one flipped bit is
- * always refused, and so is a slice. A truncated object has no trailer at its end; one that ends in a foreign
- * trailer (a concatenation, say) has another length than that trailer says. Counts are bounded by the bytes at hand before
- * anything is allocated. The identity is compared with the manifest's entry (ls_tgb_check_entry), so an intact object under a
- * wrong name is found too. As long as the magic stays, the last 24 bytes and the CRC rule stay; records may grow at their end
- * and the trailer before its last 24 bytes, which older readers skip.
+ * WHY IT IS SAFE. Every byte is covered by a CRC or compared with the one value it may have: a footer with one flipped
+ * bit is always refused, and so is a slice. A truncated object has no trailer at its end; one that ends in a foreign
+ * trailer (a concatenation, say) has another length than that trailer says. Counts are bounded by the bytes at hand
+ * before anything is allocated. The identity is compared with the manifest's entry (ls_tgb_check_entry), so an intact
+ * object under a wrong name is found too. As long as the magic stays, the last 24 bytes and the CRC rule stay; records
+ * may grow at their end and the trailer before its last 24 bytes, which older readers skip.
  */
 #include "manifest/tgb.h"
 
@@ -71,7 +72,8 @@ uint64_t ls_tgb_footer_bytes(uint32_t data_ranks, uint32_t context_ranks)
     return slices == 0 ? 0 : (uint64_t)LS_TGB_RECORD_BYTES * slices + LS_TGB_TRAILER_BYTES;
 }
 
-ls_result ls_tgb_total_bytes(uint32_t data_ranks, uint32_t context_ranks, const uint64_t *slice_bytes, uint64_t *total_bytes)
+ls_result ls_tgb_total_bytes(uint32_t data_ranks, uint32_t context_ranks, const uint64_t *slice_bytes,
+                             uint64_t *total_bytes)
 {
     uint32_t slices = grid_slices(data_ranks, context_ranks);
     if (slices == 0) return LS_ERROR_LIMIT;
@@ -86,8 +88,8 @@ ls_result ls_tgb_total_bytes(uint32_t data_ranks, uint32_t context_ranks, const 
 
 /* --- writer ------------------------------------------------------------------------------------------------------ */
 
-ls_result ls_tgb_begin(ls_tgb_writer *writer, const ls_tgb_identity *identity, uint32_t data_ranks, uint32_t context_ranks,
-                       uint8_t *footer, size_t capacity)
+ls_result ls_tgb_begin(ls_tgb_writer *writer, const ls_tgb_identity *identity, uint32_t data_ranks,
+                       uint32_t context_ranks, uint8_t *footer, size_t capacity)
 {
     uint64_t footer_bytes = ls_tgb_footer_bytes(data_ranks, context_ranks);
     if (footer_bytes == 0) return LS_ERROR_LIMIT;
@@ -154,7 +156,8 @@ ls_result ls_tgb_encode(const ls_tgb_identity *identity, uint32_t data_ranks, ui
     if (capacity < total) return LS_ERROR_INVALID;
     uint64_t footer_bytes = ls_tgb_footer_bytes(data_ranks, context_ranks);
     ls_tgb_writer writer;
-    result = ls_tgb_begin(&writer, identity, data_ranks, context_ranks, bytes + (total - footer_bytes), (size_t)footer_bytes);
+    result = ls_tgb_begin(&writer, identity, data_ranks, context_ranks, bytes + (total - footer_bytes),
+                          (size_t)footer_bytes);
     for (uint32_t i = 0; result == LS_OK && i < data_ranks * context_ranks; i++) {
         uint8_t *slice = bytes + writer.offset;
         fill(context, i / context_ranks, i % context_ranks, slice, slice_bytes[i]);
@@ -245,8 +248,8 @@ static ls_result check_sizes(const suffix *s, const trailer *t)
     }
     if (t->object_bytes != s->object_bytes) {
         return ls_fail(s->error, LS_ERROR_CORRUPT,
-                       "TGB: made as an object of %" PRIu64 " bytes (offset %" PRIu64 "), but it has %" PRIu64, t->object_bytes,
-                       trailer_at + 32, s->object_bytes);
+                       "TGB: made as an object of %" PRIu64 " bytes (offset %" PRIu64 "), but it has %" PRIu64,
+                       t->object_bytes, trailer_at + 32, s->object_bytes);
     }
     if (t->identity.source_end <= t->identity.source_begin) {
         return ls_fail(s->error, LS_ERROR_CORRUPT,
@@ -260,14 +263,15 @@ static ls_result check_sizes(const suffix *s, const trailer *t)
 static ls_result read_trailer(const suffix *s, trailer *t, uint64_t *needed_bytes)
 {
     if (s->object_bytes < LS_TGB_RECORD_BYTES + LS_TGB_TRAILER_BYTES) {
-        return ls_fail(s->error, LS_ERROR_CORRUPT, "TGB: object of %" PRIu64 " bytes, expected at least %u", s->object_bytes,
-                       LS_TGB_RECORD_BYTES + LS_TGB_TRAILER_BYTES);
+        return ls_fail(s->error, LS_ERROR_CORRUPT, "TGB: object of %" PRIu64 " bytes, expected at least %u",
+                       s->object_bytes, LS_TGB_RECORD_BYTES + LS_TGB_TRAILER_BYTES);
     }
     *needed_bytes = LS_TGB_RECORD_BYTES + LS_TGB_TRAILER_BYTES;
     if (s->length < TRAILER_END_BYTES) return LS_OK;
     const uint8_t *end = bytes_at(s, s->object_bytes - TRAILER_END_BYTES);
     if (memcmp(end + 16, trailer_magic, sizeof trailer_magic) != 0) {
-        return ls_fail(s->error, LS_ERROR_CORRUPT, "TGB: no \"LSTGBEND\" at offset %" PRIu64 ": not a TGB, or cut short",
+        return ls_fail(s->error, LS_ERROR_CORRUPT,
+                       "TGB: no \"LSTGBEND\" at offset %" PRIu64 ": not a TGB, or cut short",
                        s->object_bytes - sizeof trailer_magic);
     }
     *t = (trailer){.trailer_bytes = ls_load_u16(end + 6)};
@@ -279,11 +283,12 @@ static ls_result read_trailer(const suffix *s, trailer *t, uint64_t *needed_byte
     *needed_bytes = t->trailer_bytes;
     if (s->length < t->trailer_bytes) return LS_OK;
     uint64_t at = s->object_bytes - t->trailer_bytes;
-    uint32_t computed = ls_crc32c(0, bytes_at(s, at), t->trailer_bytes - TRAILER_CRC_AT_BACK), stored = ls_load_u32(end + 12);
+    uint32_t computed = ls_crc32c(0, bytes_at(s, at), t->trailer_bytes - TRAILER_CRC_AT_BACK),
+             stored = ls_load_u32(end + 12);
     if (computed != stored) {
         return ls_fail(s->error, LS_ERROR_CORRUPT,
-                       "TGB: trailer at offset %" PRIu64 " is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, at, computed,
-                       stored);
+                       "TGB: trailer at offset %" PRIu64 " is damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32, at,
+                       computed, stored);
     }
     load_trailer(bytes_at(s, at), t);
     *needed_bytes = t->footer_bytes;
@@ -310,13 +315,15 @@ static ls_result read_records(const suffix *s, const trailer *t, ls_tgb_index *i
                            i, at, slice->offset, slice->bytes, expected, data_bytes);
         }
         if (t->format_version == LS_TGB_FORMAT_VERSION && ls_load_u32(record + 20) != 0) {
-            return ls_fail(s->error, LS_ERROR_CORRUPT, "TGB: reserved bytes at offset %" PRIu64 ", expected 0", at + 20);
+            return ls_fail(s->error, LS_ERROR_CORRUPT, "TGB: reserved bytes at offset %" PRIu64 ", expected 0",
+                           at + 20);
         }
         expected += slice->bytes;
     }
     if (expected == data_bytes) return LS_OK;
     return ls_fail(s->error, LS_ERROR_CORRUPT,
-                   "TGB: the slices end at %" PRIu64 ", expected %" PRIu64 ", where the footer begins", expected, data_bytes);
+                   "TGB: the slices end at %" PRIu64 ", expected %" PRIu64 ", where the footer begins", expected,
+                   data_bytes);
 }
 
 ls_result ls_tgb_decode_footer(const uint8_t *bytes, size_t length, uint64_t object_bytes, ls_tgb_index **index,
@@ -342,7 +349,8 @@ ls_result ls_tgb_decode_footer(const uint8_t *bytes, size_t length, uint64_t obj
     uint32_t computed = ls_crc32c(0, bytes_at(&s, records_at), records_bytes);
     if (computed != t.records_crc) {
         return ls_fail(error, LS_ERROR_CORRUPT,
-                       "TGB: slice records at offset %" PRIu64 " are damaged: CRC32C %08" PRIx32 ", expected %08" PRIx32,
+                       "TGB: slice records at offset %" PRIu64 " are damaged: CRC32C %08" PRIx32
+                       ", expected %08" PRIx32,
                        records_at, computed, t.records_crc);
     }
     ls_tgb_index *made = ls_allocate(sizeof *made + sizeof(ls_slice) * (size_t)t.data_ranks * t.context_ranks);
@@ -389,7 +397,8 @@ ls_result ls_tgb_verify_slice(const ls_slice *slice, const uint8_t *bytes, size_
 {
     if (length != slice->bytes) {
         return ls_fail(error, LS_ERROR_CORRUPT,
-                       "TGB: slice (%" PRIu32 ", %" PRIu32 ") at offset %" PRIu64 " came with %zu bytes, expected %" PRIu64,
+                       "TGB: slice (%" PRIu32 ", %" PRIu32 ") at offset %" PRIu64
+                       " came with %zu bytes, expected %" PRIu64,
                        slice->data_rank, slice->context_rank, slice->offset, length, slice->bytes);
     }
     uint32_t computed = ls_crc32c(0, bytes, length);

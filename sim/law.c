@@ -306,6 +306,21 @@ int64_t ls_law_draw_ns(const ls_law_sampler *sampler, ls_random *random)
     return drawn_ns < LS_LAW_MAX_NS ? drawn_ns : LS_LAW_MAX_NS;
 }
 
+int64_t ls_law_draw_split_ns(const ls_law_sampler *sampler, ls_random *random, double share, int64_t *before_ns)
+{
+    double place = share * (double)sampler->law.draws, before = 0.0, whole = 0.0;
+    for (uint64_t i = 0; i < sampler->law.draws; i++) {
+        double part = draw_part(sampler, random);
+        before += part * fmin(1.0, fmax(0.0, place - (double)i));
+        whole += part;
+    }
+    int64_t whole_ns = ls_nanoseconds(whole);
+    if (whole_ns > LS_LAW_MAX_NS) whole_ns = LS_LAW_MAX_NS;
+    *before_ns = ls_nanoseconds(before);
+    if (*before_ns > whole_ns) *before_ns = whole_ns;
+    return whole_ns;
+}
+
 /* E|N(m, s)| = s sqrt(2/pi) exp(-m^2 / 2s^2) + m erf(m / (s sqrt 2)) (Leone, Nelson, Nottingham, Technometrics 1961).
  */
 static double folded_normal_mean(double mean, double deviation)

@@ -65,6 +65,10 @@ void ls_law_release(ls_law_sampler *sampler); /* NULL and a zeroed sampler are a
 int64_t ls_law_draw_ns(const ls_law_sampler *sampler, ls_random *random);
 double ls_law_draw_s(const ls_law_sampler *sampler, ls_random *random); /* before rounding and cutting */
 
+/* The same draw, cut at share of its way (0 .. 1): *before_ns is what lies before the cut. With several draws the cut counts
+ * draws: share 0.5 of two messages is the end of the first message, not half of the sum. */
+int64_t ls_law_draw_split_ns(const ls_law_sampler *sampler, ls_random *random, double share, int64_t *before_ns);
+
 /* The exact mean (INFINITY when a Pareto tail of shape <= 1 has a share). */
 double ls_law_mean_s(const ls_law_sampler *sampler);
 

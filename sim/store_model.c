@@ -367,9 +367,8 @@ static void draw_latency(ls_store_model *model, request_record *record)
 {
     const ls_store_request *request = &record->request;
     ls_random random = request_stream(model, record->client, request), same = random;
-    int64_t base_ns = ls_law_draw_ns(&model->samplers[law_of(request)], &random);
-    int64_t share_ns = (int64_t)(effect_share(model, request) * (double)base_ns + 0.5);
-    if (share_ns > base_ns) share_ns = base_ns;
+    int64_t share_ns = 0;
+    int64_t base_ns = ls_law_draw_split_ns(&model->samplers[law_of(request)], &random, effect_share(model, request), &share_ns);
     record->before_ns = share_ns;
     record->after_ns = base_ns - share_ns;
     if (request->operation == LS_PUT) record->before_ns += slope_ns(model->config.put_s_per_mib, body_bytes(request));

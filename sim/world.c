@@ -51,6 +51,7 @@ struct ls_world {
     ls_oracle oracle;
     ls_invariants invariants;
     bool checks;
+    bool sees_effects; /* the driver tells when a version takes effect */
     const ls_manifest *initial;
     const ls_manifest *head; /* newest version that took effect, where the driver tells; else the initial one */
     member *members;
@@ -410,7 +411,7 @@ static ls_result step(ls_world *w, uint32_t index, const ls_event *event)
     if (w->measuring) w->sum.gave_up += m->machine.gave_up - gave_up;
     result = carry_out(w, index, &actions, event->now_ns, &attempt_ended);
     if (result != LS_OK) return result;
-    if (attempt_ended && uses_oracle(w)) {
+    if (attempt_ended && uses_oracle(w) && !ls_producer_is_committing(&m->machine)) {
         result = oracle_pass_turn(w, index, event->now_ns);
         if (result != LS_OK) return result;
     }
@@ -557,12 +558,19 @@ ls_result ls_world_reply(ls_world *w, int64_t now_ns, uint32_t client, const ls_
         if (lost_put) w->sum.lost_put_bytes += ls_manifest_encoded_bytes(machine->attempt);
     }
     ls_event event = {.kind = LS_EVENT_REPLY, .now_ns = now_ns, .reply = reply};
-    return step(w, client, &event);
+    ls_result result = step(w, client, &event);
+    /* A driver that cannot see effects is told by the machines themselves how far the manifest has come. */
+    bool newer = machine->known != NULL && (w->head == NULL || ls_manifest_version(machine->known) > ls_manifest_version(w->head));
+    if (result != LS_OK || w->sees_effects || !newer) return result;
+    ls_manifest_release(w->head);
+    w->head = ls_manifest_retain(machine->known);
+    return LS_OK;
 }
 
 ls_result ls_world_created(ls_world *w, int64_t now_ns, uint32_t client, const ls_manifest *manifest)
 {
     const ls_manifest *before = w->head;
+    w->sees_effects = true;
     w->head = ls_manifest_retain(manifest);
     ls_manifest_release(before);
     if (w->checks) {

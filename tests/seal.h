@@ -1,7 +1,7 @@
-/* seal.h - makes the checksums of a tampered object right again, so that tests and fuzzers reach the checks behind them.
+/* seal.h - makes the checksums of a tampered object right again, so that tests reach the checks behind them.
  *
- * A seal function takes any bytes: it puts right whatever lies where the object's own numbers say, and leaves alone what
- * would lie outside. Magics are not touched.
+ * A seal function takes any bytes: it puts right whatever lies where the object's own numbers say, and leaves alone
+ * what would lie outside. Magics are not touched.
  */
 #ifndef LS_TEST_SEAL_H
 #define LS_TEST_SEAL_H
@@ -29,7 +29,8 @@ static inline void ls_seal_manifest(uint8_t *bytes, size_t length)
         size_t rows_bytes = (size_t)ls_load_u16(bytes + length - 20) * ls_load_u32(footer + 56);
         size_t entry_bytes = ls_load_u16(bytes + length - 22), header_bytes = ls_load_u16(bytes + length - 24);
         uint64_t entries = ls_load_u64(footer + 48);
-        if (rows_bytes <= length - footer_bytes) ls_store_u32(footer + 68, ls_crc32c(0, footer - rows_bytes, rows_bytes));
+        if (rows_bytes <= length - footer_bytes)
+            ls_store_u32(footer + 68, ls_crc32c(0, footer - rows_bytes, rows_bytes));
         if (entry_bytes >= LS_MANIFEST_ENTRY_BYTES && entries <= length / entry_bytes &&
             header_bytes + entries * entry_bytes <= length) {
             uint32_t chain = ls_load_u32(footer + 60);

@@ -1,4 +1,4 @@
-/* test_codec.c - the manifest as bytes: the format itself (golden bytes), round trips, tails, and everything refused. */
+/* test_codec.c - the manifest as bytes: the format itself (golden bytes), round trips, tails, everything refused. */
 #include "manifest/chain.h"
 #include "manifest/codec.h"
 #include "manifest/random.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- helpers ------------------------------------------------------------------------------------------------------- */
+/* --- helpers ----------------------------------------------------------------------------------------------------- */
 
 static uint8_t *encoded(const ls_manifest *manifest, size_t *length)
 {
@@ -31,7 +31,8 @@ static bool same(const ls_manifest *a, const ls_manifest *b)
     ls_commit_id a_id = ls_manifest_commit_id(a), b_id = ls_manifest_commit_id(b);
     if (ls_manifest_version(a) != ls_manifest_version(b) || a_id.incarnation != b_id.incarnation ||
         a_id.attempt != b_id.attempt || ls_manifest_trim_step(a) != ls_manifest_trim_step(b) ||
-        ls_manifest_end_step(a) != ls_manifest_end_step(b) || ls_manifest_low_watermark(a) != ls_manifest_low_watermark(b) ||
+        ls_manifest_end_step(a) != ls_manifest_end_step(b) ||
+        ls_manifest_low_watermark(a) != ls_manifest_low_watermark(b) ||
         ls_manifest_row_count(a) != ls_manifest_row_count(b) ||
         ls_manifest_open_row_count(a) != ls_manifest_open_row_count(b)) {
         return false;
@@ -39,7 +40,8 @@ static bool same(const ls_manifest *a, const ls_manifest *b)
     for (uint64_t step = ls_manifest_trim_step(a); step < ls_manifest_end_step(a); step++) {
         ls_entry a_entry, b_entry;
         if (!ls_manifest_entry(a, step, &a_entry) || !ls_manifest_entry(b, step, &b_entry) ||
-            memcmp(&a_entry, &b_entry, sizeof a_entry) != 0 || ls_manifest_chain(a, step) != ls_manifest_chain(b, step)) {
+            memcmp(&a_entry, &b_entry, sizeof a_entry) != 0 ||
+            ls_manifest_chain(a, step) != ls_manifest_chain(b, step)) {
             return false;
         }
     }
@@ -71,9 +73,9 @@ static bool mentions(const ls_error *error, const char *what)
     return strstr(error->text, what) != NULL;
 }
 
-/* --- the format ---------------------------------------------------------------------------------------------------- */
+/* --- the format -------------------------------------------------------------------------------------------------- */
 
-/* Put together field by field by a script that shares no code with the codec; version 4 of golden_manifest's history. */
+/* Put together field by field by a script that shares no code with the codec; version 4 of golden_history. */
 static const char golden_hex[] = "4c534d414e4946310100010020003000040000000000000000000000dcc8c2dc"
                                  "070000000000000001000000000000006e000000000000008200000000000000"
                                  "d0070000000000000100000068000000a8a7a6a5a4a3a2a10500000000000000"
@@ -105,8 +107,12 @@ static void golden_history(ls_manifest *version[5])
                        .row = {.producer = 7, .next_source_offset = 100, .epoch = 1}};
     ls_commit commits = {.id = {0x1112131415161718, 2}, .slot = 0, .entries = first, .entry_count = 2,
                          .row = {.producer = 7, .next_source_offset = 130, .epoch = 1}};
-    ls_commit other = {.id = {0x5152535455565758, 0x61}, .slot = LS_NO_SLOT, .entries = &second, .entry_count = 1,
-                       .row = {.producer = 0xa1a2a3a4a5a6a7a8, .next_source_offset = 1, .epoch = 0x21222324, .closed = true}};
+    ls_commit other = {
+        .id = {0x5152535455565758, 0x61},
+        .slot = LS_NO_SLOT,
+        .entries = &second,
+        .entry_count = 1,
+        .row = {.producer = 0xa1a2a3a4a5a6a7a8, .next_source_offset = 1, .epoch = 0x21222324, .closed = true}};
     version[0] = NULL;
     version[1] = committed(ls_manifest_new_empty(), joins);
     version[2] = committed(ls_manifest_retain(version[1]), commits);
@@ -149,10 +155,10 @@ static void test_chain(void)
         ls_entry entry;
         uint8_t bytes[LS_MANIFEST_ENTRY_BYTES];
         CU_ASSERT_FATAL(ls_manifest_entry(version[3], step, &entry));
-        ls_entry_store(bytes, &entry);
+        ls_entries_store(bytes, &entry, 1);
         expected[step + 1] = ls_crc32c_portable(expected[step], bytes, sizeof bytes);
         ls_entry loaded;
-        ls_entry_load(&loaded, bytes);
+        ls_entries_load(&loaded, bytes, sizeof bytes, 1);
         CU_ASSERT_EQUAL(memcmp(&loaded, &entry, sizeof entry), 0);
     }
     CU_ASSERT_EQUAL(ls_manifest_chain(version[1], 0), 0);
@@ -164,36 +170,43 @@ static void test_chain(void)
     release_history(version, 5);
 }
 
-/* --- round trips --------------------------------------------------------------------------------------------------- */
+/* --- round trips ------------------------------------------------------------------------------------------------- */
 
+/* One draw a statement: the order of evaluation within an initialiser is the compiler's choice. */
 static ls_entry random_entry(ls_random *random, uint64_t producer)
 {
-    uint64_t begin = ls_random_next(random) >> 1;
-    return (ls_entry){.producer = producer, .sequence = ls_random_next(random), .source_begin = begin,
-                      .source_end = begin + 1 + ls_random_below(random, 1000), .size_bytes = ls_random_next(random) | 1u << 20,
-                      .epoch = (uint32_t)ls_random_next(random), .footer_bytes = (uint32_t)ls_random_below(random, 1u << 20)};
+    ls_entry entry = {.producer = producer};
+    entry.sequence = ls_random_next(random);
+    entry.source_begin = ls_random_next(random) >> 1;
+    entry.source_end = entry.source_begin + 1 + ls_random_below(random, 1000);
+    entry.size_bytes = ls_random_next(random) | 1u << 20;
+    entry.epoch = (uint32_t)ls_random_next(random);
+    entry.footer_bytes = (uint32_t)ls_random_below(random, 1u << 20);
+    return entry;
 }
 
 /* A child by a random commit: an append by a known or new producer, or, one time in eight, a trim. */
 static ls_manifest *random_child(ls_random *random, const ls_manifest *parent)
 {
-    ls_commit_id id = {ls_random_next(random), ls_random_next(random)};
+    ls_commit commit = {.slot = LS_NO_SLOT};
+    commit.id.incarnation = ls_random_next(random);
+    commit.id.attempt = ls_random_next(random);
     if (ls_random_below(random, 8) == 0) {
         uint64_t trim = ls_manifest_trim_step(parent) + ls_random_below(random, ls_manifest_entry_count(parent) + 1);
         uint64_t low = ls_manifest_low_watermark(parent) > trim ? ls_manifest_low_watermark(parent) : trim;
-        return trimmed(ls_manifest_retain(parent), id, low, trim);
+        return trimmed(ls_manifest_retain(parent), commit.id, low, trim);
     }
-    uint32_t rows = ls_manifest_row_count(parent), slot = (uint32_t)ls_random_below(random, rows + 1u);
-    uint64_t producer = slot < rows ? ls_manifest_row(parent, slot)->producer : ls_random_next(random);
-    uint32_t epoch = slot < rows ? ls_manifest_row(parent, slot)->epoch : 0;
+    const ls_row *row = ls_manifest_row(parent, (uint32_t)ls_random_below(random, ls_manifest_row_count(parent) + 1u));
+    commit.row.producer = row != NULL ? row->producer : ls_random_next(random);
+    commit.row.epoch = (row != NULL ? row->epoch : 0) + (uint32_t)ls_random_below(random, 2);
+    commit.row.next_source_offset = ls_random_next(random);
+    commit.row.closed = ls_random_below(random, 3) == 0;
+    if (row != NULL) commit.slot = ls_manifest_find_slot(parent, row->producer);
     ls_entry entries[5];
-    uint32_t count = (uint32_t)ls_random_below(random, 6);
-    for (uint32_t i = 0; i < count; i++) entries[i] = random_entry(random, producer);
-    return committed(ls_manifest_retain(parent),
-                     (ls_commit){.id = id, .slot = slot < rows ? slot : LS_NO_SLOT, .entries = entries, .entry_count = count,
-                                 .row = {.producer = producer, .next_source_offset = ls_random_next(random),
-                                         .epoch = epoch + (uint32_t)ls_random_below(random, 2),
-                                         .closed = ls_random_below(random, 3) == 0}});
+    commit.entries = entries;
+    commit.entry_count = (uint32_t)ls_random_below(random, 6);
+    for (uint32_t i = 0; i < commit.entry_count; i++) entries[i] = random_entry(random, commit.row.producer);
+    return committed(ls_manifest_retain(parent), commit);
 }
 
 static void check_round_trip(const ls_manifest *manifest)
@@ -239,7 +252,8 @@ static void test_extremes(void)
     ls_random random = ls_random_open(3, 0, LS_RANDOM_TEST, 0);
     ls_manifest *many = ls_manifest_new_empty();
     for (uint32_t i = 0; i < 1500; i++) {
-        many = committed(many, (ls_commit){.id = {1, i}, .slot = LS_NO_SLOT, .row = {.producer = ls_random_next(&random)}});
+        many = committed(many,
+                         (ls_commit){.id = {1, i}, .slot = LS_NO_SLOT, .row = {.producer = ls_random_next(&random)}});
     }
     check_round_trip(many);
     for (uint32_t i = 0; i < 200; i++) {
@@ -283,7 +297,7 @@ static void test_unencodable(void)
     }
 }
 
-/* --- tails --------------------------------------------------------------------------------------------------------- */
+/* --- tails ------------------------------------------------------------------------------------------------------- */
 
 /* Reads version `object` as a reader who has `known`, beginning with a suffix of `length` bytes and asking for what is
  * said to be needed; the last suffix is returned, and the result is compared with the original. */
@@ -297,8 +311,8 @@ static size_t read_tail(const ls_manifest *object, const ls_manifest *known, siz
         memcpy(suffix, bytes + (object_bytes - length), length);
         uint64_t needed = 0;
         ls_error error;
-        ls_result result = ls_manifest_decode_tail(suffix, length, object_bytes, ls_manifest_version(object), known, &decoded,
-                                                   &needed, &error);
+        ls_result result = ls_manifest_decode_tail(suffix, length, object_bytes, ls_manifest_version(object), known,
+                                                   &decoded, &needed, &error);
         free(suffix);
         CU_ASSERT_EQUAL_FATAL(result, LS_OK);
         if (decoded != NULL) break;
@@ -346,8 +360,8 @@ static void test_tail_of_every_length(void)
     release_history(version, 5);
 }
 
-/* A follower must not keep trimmed entries alive: a version read across a moved trim point stands alone. What is known is
- * destroyed and its memory reused before the result is looked at. */
+/* A follower must not keep trimmed entries alive: a version read across a moved trim point stands alone. What is known
+ * is destroyed and its memory reused before the result is looked at. */
 static void test_tail_outlives_known(void)
 {
     ls_manifest *version[5];
@@ -376,7 +390,8 @@ static void check_fork(const ls_manifest *object, const ls_manifest *known, cons
     ls_manifest *decoded = NULL;
     uint64_t needed = 0;
     ls_error error = {""};
-    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes, length, length, 0, known, &decoded, &needed, &error), LS_ERROR_CORRUPT);
+    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes, length, length, 0, known, &decoded, &needed, &error),
+                    LS_ERROR_CORRUPT);
     CU_ASSERT_PTR_NULL(decoded);
     CU_ASSERT(mentions(&error, what));
     free(bytes);
@@ -425,7 +440,8 @@ static void test_other_histories(void)
 static void test_shrunk_numbers(void)
 {
     const ls_entry entries[3] = {{7, 0, 1, 2, 100, 3, 50}, {7, 1, 2, 3, 100, 3, 50}, {7, 2, 3, 4, 100, 3, 50}};
-    static const char *const named[] = {NULL, "low watermark", "trim step", "end step", "row count", "row 0", "row 0", "row 0"};
+    static const char *const named[] = {NULL,        "low watermark", "trim step", "end step",
+                                        "row count", "row 0",         "row 0",     "row 0"};
     ls_row row = {.producer = 7, .next_source_offset = 4, .last_version = 8, .epoch = 3};
     ls_manifest_parts parts = {.version = 9, .low_watermark = 5, .trim_step = 2, .first_step = 2, .entries = entries,
                                .entry_count = 2, .rows = &row, .row_count = 1};
@@ -452,7 +468,7 @@ static void test_shrunk_numbers(void)
     ls_manifest_release(known);
 }
 
-/* --- what is refused ----------------------------------------------------------------------------------------------- */
+/* --- what is refused --------------------------------------------------------------------------------------------- */
 
 static ls_result decode_golden(const uint8_t *bytes, size_t length, ls_error *error)
 {
@@ -478,8 +494,8 @@ static void test_every_flipped_bit(void)
         CU_ASSERT_EQUAL(decode_golden(bytes, GOLDEN_BYTES, NULL), LS_ERROR_CORRUPT);
         ls_manifest *decoded = NULL;
         uint64_t needed;
-        ls_result result = ls_manifest_decode_tail(bytes + GOLDEN_BYTES - tail_bytes, tail_bytes, GOLDEN_BYTES, 4, version[2],
-                                                   &decoded, &needed, NULL);
+        ls_result result = ls_manifest_decode_tail(bytes + GOLDEN_BYTES - tail_bytes, tail_bytes, GOLDEN_BYTES, 4,
+                                                   version[2], &decoded, &needed, NULL);
         CU_ASSERT_EQUAL(result, bit / 8 < GOLDEN_BYTES - tail_bytes ? LS_OK : LS_ERROR_CORRUPT);
         ls_manifest_release(decoded);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -492,8 +508,9 @@ static void test_cut_and_extended(void)
     uint8_t bytes[GOLDEN_BYTES + 1] = {0};
     golden_bytes(bytes);
     for (size_t length = 0; length < GOLDEN_BYTES; length++) {
-        CU_ASSERT_EQUAL(decode_golden(bytes, length, NULL), LS_ERROR_CORRUPT);                         /* the end lost */
-        CU_ASSERT_EQUAL(decode_golden(bytes + GOLDEN_BYTES - length, length, NULL), LS_ERROR_CORRUPT); /* the beginning */
+        CU_ASSERT_EQUAL(decode_golden(bytes, length, NULL), LS_ERROR_CORRUPT); /* the end lost */
+        CU_ASSERT_EQUAL(decode_golden(bytes + GOLDEN_BYTES - length, length, NULL),
+                        LS_ERROR_CORRUPT); /* the beginning */
     }
     CU_ASSERT_EQUAL(decode_golden(bytes, GOLDEN_BYTES + 1, NULL), LS_ERROR_CORRUPT);
     memmove(bytes + 1, bytes, GOLDEN_BYTES);
@@ -517,11 +534,11 @@ static void test_contradictions(void)
         {14, 2, 56, LS_ERROR_CORRUPT, "header (offset 8"},
         {16, 8, 5, LS_ERROR_CORRUPT, "header (offset 8"},
         {24, 4, 1, LS_ERROR_CORRUPT, "offset 24"},
-        {E + 24, 8, 110, LS_ERROR_CORRUPT, "step 1 at offset 32"},              /* source end = source begin */
-        {E + 48 + 44, 4, 0xffffffff, LS_OK, NULL},                              /* a footer still shorter than its object */
-        {E + 44, 4, 2001, LS_ERROR_CORRUPT, "step 1 at offset 32"},             /* a footer longer than its object */
-        {R + 16, 8, 5, LS_ERROR_CORRUPT, "row 0 at offset 128"},                /* changed by a later version */
-        {R + 44, 4, 2, LS_ERROR_CORRUPT, "offset 172"},                         /* an unknown flag */
+        {E + 24, 8, 110, LS_ERROR_CORRUPT, "step 1 at offset 32"},  /* source end = source begin */
+        {E + 48 + 44, 4, 0xffffffff, LS_OK, NULL},                  /* a footer still shorter than its object */
+        {E + 44, 4, 2001, LS_ERROR_CORRUPT, "step 1 at offset 32"}, /* a footer longer than its object */
+        {R + 16, 8, 5, LS_ERROR_CORRUPT, "row 0 at offset 128"},    /* changed by a later version */
+        {R + 44, 4, 2, LS_ERROR_CORRUPT, "offset 172"},             /* an unknown flag */
         {R + 48, 8, 7, LS_ERROR_CORRUPT, "producer 7 has two rows"},
         {F, 8, 5, LS_ERROR_CORRUPT, "version 5 at offset 224, expected 4"},
         {F, 8, 0, LS_ERROR_CORRUPT, "version 0 at offset 224"},
@@ -581,8 +598,10 @@ static void test_expected_version(void)
     ls_manifest *decoded = NULL;
     uint64_t needed;
     CU_ASSERT_EQUAL(ls_manifest_decode(bytes, GOLDEN_BYTES, 3, &decoded, NULL), LS_ERROR_CORRUPT);
-    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes, GOLDEN_BYTES, GOLDEN_BYTES, 5, NULL, &decoded, &needed, NULL), LS_ERROR_CORRUPT);
-    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes, GOLDEN_BYTES, GOLDEN_BYTES - 1, 4, NULL, &decoded, &needed, NULL), LS_ERROR_INVALID);
+    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes, GOLDEN_BYTES, GOLDEN_BYTES, 5, NULL, &decoded, &needed, NULL),
+                    LS_ERROR_CORRUPT);
+    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes, GOLDEN_BYTES, GOLDEN_BYTES - 1, 4, NULL, &decoded, &needed, NULL),
+                    LS_ERROR_INVALID);
     CU_ASSERT_PTR_NULL(decoded);
     CU_ASSERT_EQUAL(ls_manifest_decode(bytes, GOLDEN_BYTES, 0, &decoded, NULL), LS_OK);
     ls_manifest_release(decoded);
@@ -620,20 +639,27 @@ static void test_longer_records(void)
 
     const size_t enough = 108 + 144 + 56;
     uint64_t needed = 0;
-    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes + sizeof bytes - 96, 96, sizeof bytes, 4, version[2], &decoded, &needed, NULL), LS_OK);
+    CU_ASSERT_EQUAL(
+        ls_manifest_decode_tail(bytes + sizeof bytes - 96, 96, sizeof bytes, 4, version[2], &decoded, &needed, NULL),
+        LS_OK);
     CU_ASSERT_EQUAL(needed, 108);
-    CU_ASSERT_EQUAL(ls_manifest_decode_tail(bytes + sizeof bytes - 108, 108, sizeof bytes, 4, version[2], &decoded, &needed, NULL), LS_OK);
+    CU_ASSERT_EQUAL(
+        ls_manifest_decode_tail(bytes + sizeof bytes - 108, 108, sizeof bytes, 4, version[2], &decoded, &needed, NULL),
+        LS_OK);
     CU_ASSERT_EQUAL(needed, enough);
-    CU_ASSERT_EQUAL_FATAL(ls_manifest_decode_tail(bytes + sizeof bytes - enough, enough, sizeof bytes, 4, version[2], &decoded, &needed, NULL), LS_OK);
+    CU_ASSERT_EQUAL_FATAL(ls_manifest_decode_tail(bytes + sizeof bytes - enough, enough, sizeof bytes, 4, version[2],
+                                                  &decoded, &needed, NULL),
+                          LS_OK);
     CU_ASSERT_PTR_NOT_NULL_FATAL(decoded);
     CU_ASSERT(same(decoded, version[4]));
     ls_manifest_release(decoded);
     release_history(version, 5);
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 
-static ls_result decode_either(bool tail, const uint8_t *bytes, const ls_manifest *known, ls_manifest **decoded, ls_error *error)
+static ls_result decode_either(bool tail, const uint8_t *bytes, const ls_manifest *known, ls_manifest **decoded,
+                               ls_error *error)
 {
     uint64_t needed = 0;
     if (tail) return ls_manifest_decode_tail(bytes, GOLDEN_BYTES, GOLDEN_BYTES, 4, known, decoded, &needed, error);

@@ -53,7 +53,8 @@ static void fill(uint8_t *bytes, size_t length)
 /* Lengths around every border of the lanes (8, 768 and 6144 bytes and multiples), from unaligned addresses. */
 static void test_against_definition(void)
 {
-    static const size_t lengths[] = {1, 7, 8, 9, 47, 48, 767, 768, 769, 775, 1535, 1536, 2304, 6143, 6144, 6145, 6912, 12288, 15000};
+    static const size_t lengths[] = {1,    7,    8,    9,    47,   48,   767,  768,   769,  775,
+                                     1535, 1536, 2304, 6143, 6144, 6145, 6912, 12288, 15000};
     static uint8_t bytes[CONTENT_BYTES];
     fill(bytes, sizeof bytes);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {

@@ -45,15 +45,46 @@ static void test_constructors(void)
 
 static void test_foreign_names(void)
 {
-    static const char *const foreign[] = {
-        "", "/", "data", "data/", "data/1", "data/1/", "data/1/1", "data/1/1-", "data/1/1-1", "data/1/1-1.tg", "data/1/1-1.tgb ",
-        "data/1/1-1.tgb/", "data/1/1-1.TGB", "Data/1/1-1.tgb", "/data/1/1-1.tgb", "data/01/1-1.tgb", "data/1/01-1.tgb",
-        "data/1/1-01.tgb", "data/+1/1-1.tgb", "data/-1/1-1.tgb", "data/ 1/1-1.tgb", "data/1/1--1.tgb", "data//1-1.tgb",
-        "data/18446744073709551616/1-1.tgb", "data/1/4294967296-1.tgb", "data/1/1-18446744073709551616.tgb",
-        "data/1/1-99999999999999999999999999.tgb", "manifest/", "manifest/7", "manifest/0000000000000000007",
-        "manifest/000000000000000000007", "manifest/18446744073709551616", "manifest/0000000000000000000x",
-        "manifest/00000000000000000007.tmp", "manifest/00000000000000000007/", "checkpoint/latest", "checkpoint/1",
-        "floor/", "floors/00000000000000000007", "manifestx00000000000000000007"};
+    static const char *const foreign[] = {"",
+                                          "/",
+                                          "data",
+                                          "data/",
+                                          "data/1",
+                                          "data/1/",
+                                          "data/1/1",
+                                          "data/1/1-",
+                                          "data/1/1-1",
+                                          "data/1/1-1.tg",
+                                          "data/1/1-1.tgb ",
+                                          "data/1/1-1.tgb/",
+                                          "data/1/1-1.TGB",
+                                          "Data/1/1-1.tgb",
+                                          "/data/1/1-1.tgb",
+                                          "data/01/1-1.tgb",
+                                          "data/1/01-1.tgb",
+                                          "data/1/1-01.tgb",
+                                          "data/+1/1-1.tgb",
+                                          "data/-1/1-1.tgb",
+                                          "data/ 1/1-1.tgb",
+                                          "data/1/1--1.tgb",
+                                          "data//1-1.tgb",
+                                          "data/18446744073709551616/1-1.tgb",
+                                          "data/1/4294967296-1.tgb",
+                                          "data/1/1-18446744073709551616.tgb",
+                                          "data/1/1-99999999999999999999999999.tgb",
+                                          "manifest/",
+                                          "manifest/7",
+                                          "manifest/0000000000000000007",
+                                          "manifest/000000000000000000007",
+                                          "manifest/18446744073709551616",
+                                          "manifest/0000000000000000000x",
+                                          "manifest/00000000000000000007.tmp",
+                                          "manifest/00000000000000000007/",
+                                          "checkpoint/latest",
+                                          "checkpoint/1",
+                                          "floor/",
+                                          "floors/00000000000000000007",
+                                          "manifestx00000000000000000007"};
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         ls_key key = known[1].key;
         CU_ASSERT_EQUAL(ls_key_parse(foreign[i], &key), LS_ERROR_INVALID);
@@ -87,10 +118,11 @@ static void test_names(void)
     CU_ASSERT_STRING_EQUAL(ls_reply_status_name((ls_reply_status)99), "unknown reply");
     for (int i = LS_REPLY_OK; i <= LS_REPLY_INVALID; i++) {
         for (int j = LS_REPLY_OK; j < i; j++) {
-            CU_ASSERT_STRING_NOT_EQUAL(ls_reply_status_name((ls_reply_status)i), ls_reply_status_name((ls_reply_status)j));
+            CU_ASSERT_STRING_NOT_EQUAL(ls_reply_status_name((ls_reply_status)i),
+                                       ls_reply_status_name((ls_reply_status)j));
         }
     }
 }
 
-LS_SUITE(key, {"texts and back", test_text}, {"constructors", test_constructors}, {"foreign names refused", test_foreign_names},
-         {"order", test_order}, {"operations and replies", test_names})
+LS_SUITE(key, {"texts and back", test_text}, {"constructors", test_constructors},
+         {"foreign names refused", test_foreign_names}, {"order", test_order}, {"operations and replies", test_names})

@@ -145,7 +145,8 @@ static void test_race(void)
         if (slow) expect_reply(&l, 1, LS_REPLY_EXISTS, 21 * MS);
         expect_silence(&l);
         CU_ASSERT_EQUAL(ls_manifest_version(ls_store_model_newest(l.model)), 1);
-        CU_ASSERT_EQUAL(ls_store_model_counters(l.model)->wasted_up_bytes, 64 + 480 + 64);
+        CU_ASSERT_EQUAL(ls_store_model_counters(l.model)->wasted_up_bytes,
+                        LS_MANIFEST_HEADER_BYTES + 10 * LS_MANIFEST_ENTRY_BYTES + LS_MANIFEST_FOOTER_BYTES);
         close_lab(&l);
     }
 }
@@ -340,7 +341,7 @@ static void test_manifest_reads(void)
     open_lab(&l, &(ls_store_config){0});
     ls_manifest *old = manifest_of(6, 100), *newest = manifest_of(7, 103), *foreign = manifest_of(3, 3);
     uint64_t encoded = ls_manifest_encoded_bytes(newest), needed = ls_manifest_tail_bytes(newest, 100);
-    CU_ASSERT_EQUAL(needed, 64 + 3 * 48);
+    CU_ASSERT_EQUAL(needed, LS_MANIFEST_FOOTER_BYTES + 3 * LS_MANIFEST_ENTRY_BYTES);
     ls_store_model_install_manifest(l.model, newest);
     struct {
         ls_range_kind range;
@@ -352,7 +353,7 @@ static void test_manifest_reads(void)
         {LS_RANGE_WHOLE, NULL, 0, 0, encoded, 0, true, LS_REPLY_OK},
         {LS_RANGE_SUFFIX, old, 0, needed, needed, 0, true, LS_REPLY_OK},
         {LS_RANGE_SUFFIX, old, 0, needed - 1, needed - 1, needed, false, LS_REPLY_OK},
-        {LS_RANGE_SUFFIX, NULL, 0, needed, needed, 64 + 103 * 48, false, LS_REPLY_OK},
+        {LS_RANGE_SUFFIX, NULL, 0, needed, needed, LS_MANIFEST_FOOTER_BYTES + 103 * LS_MANIFEST_ENTRY_BYTES, false, LS_REPLY_OK},
         {LS_RANGE_SUFFIX, foreign, 0, 1 << 20, encoded, 0, true, LS_REPLY_OK},
         {LS_RANGE_SPAN, old, 0, encoded, encoded, 0, true, LS_REPLY_OK},
         {LS_RANGE_SPAN, old, 64, encoded, encoded - 64, 0, false, LS_REPLY_OK},

@@ -39,14 +39,15 @@ static void fill_golden(void *context, uint32_t data_rank, uint32_t context_rank
     memcpy(bytes, golden_slices[(*calls)++], (size_t)length);
 }
 
-/* --- the format ---------------------------------------------------------------------------------------------------- */
+/* --- the format -------------------------------------------------------------------------------------------------- */
 
 static void test_golden_bytes(void)
 {
     uint8_t golden[GOLDEN_BYTES], bytes[GOLDEN_BYTES];
     golden_bytes(golden);
     uint32_t calls = 0;
-    CU_ASSERT_EQUAL(ls_tgb_encode(&golden_identity, 2, 2, golden_lengths, fill_golden, &calls, bytes, sizeof bytes), LS_OK);
+    CU_ASSERT_EQUAL(ls_tgb_encode(&golden_identity, 2, 2, golden_lengths, fill_golden, &calls, bytes, sizeof bytes),
+                    LS_OK);
     CU_ASSERT_EQUAL(calls, 4);
     CU_ASSERT_EQUAL(memcmp(bytes, golden, GOLDEN_BYTES), 0);
 
@@ -126,15 +127,18 @@ static void test_callers_mistakes(void)
     ls_tgb_writer writer;
     uint32_t calls = 0;
     const ls_tgb_identity empty = {7, 1, 110, 110, 3};
-    CU_ASSERT_EQUAL(ls_tgb_encode(&golden_identity, 2, 2, golden_lengths, fill_golden, &calls, bytes, GOLDEN_BYTES - 1), LS_ERROR_INVALID);
-    CU_ASSERT_EQUAL(ls_tgb_encode(&golden_identity, 0, 2, golden_lengths, fill_golden, &calls, bytes, GOLDEN_BYTES), LS_ERROR_LIMIT);
-    CU_ASSERT_EQUAL(ls_tgb_encode(&empty, 2, 2, golden_lengths, fill_golden, &calls, bytes, GOLDEN_BYTES), LS_ERROR_INVALID);
+    CU_ASSERT_EQUAL(ls_tgb_encode(&golden_identity, 2, 2, golden_lengths, fill_golden, &calls, bytes, GOLDEN_BYTES - 1),
+                    LS_ERROR_INVALID);
+    CU_ASSERT_EQUAL(ls_tgb_encode(&golden_identity, 0, 2, golden_lengths, fill_golden, &calls, bytes, GOLDEN_BYTES),
+                    LS_ERROR_LIMIT);
+    CU_ASSERT_EQUAL(ls_tgb_encode(&empty, 2, 2, golden_lengths, fill_golden, &calls, bytes, GOLDEN_BYTES),
+                    LS_ERROR_INVALID);
     CU_ASSERT_EQUAL(calls, 0);
     CU_ASSERT_EQUAL(ls_tgb_begin(&writer, &golden_identity, 2, 2, bytes, GOLDEN_FOOTER_BYTES - 1), LS_ERROR_INVALID);
     CU_ASSERT_EQUAL(ls_tgb_begin(&writer, &golden_identity, 1u << 20, 2, bytes, SIZE_MAX), LS_ERROR_LIMIT);
 }
 
-/* --- round trips --------------------------------------------------------------------------------------------------- */
+/* --- round trips ------------------------------------------------------------------------------------------------- */
 
 typedef struct content {
     ls_random random;
@@ -151,17 +155,21 @@ static void check_grid(ls_random *random, uint32_t data_ranks, uint32_t context_
 {
     uint32_t slices = data_ranks * context_ranks;
     uint64_t *lengths = malloc(slices * sizeof *lengths), total = 0, needed = 0;
-    for (uint32_t i = 0; i < slices; i++) lengths[i] = ls_random_below(random, 3) == 0 ? 0 : ls_random_below(random, 300);
+    for (uint32_t i = 0; i < slices; i++)
+        lengths[i] = ls_random_below(random, 3) == 0 ? 0 : ls_random_below(random, 300);
     CU_ASSERT_EQUAL_FATAL(ls_tgb_total_bytes(data_ranks, context_ranks, lengths, &total), LS_OK);
     uint8_t *bytes = malloc((size_t)total);
     content c = {*random};
-    CU_ASSERT_EQUAL_FATAL(ls_tgb_encode(&golden_identity, data_ranks, context_ranks, lengths, fill_random, &c, bytes, (size_t)total), LS_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        ls_tgb_encode(&golden_identity, data_ranks, context_ranks, lengths, fill_random, &c, bytes, (size_t)total),
+        LS_OK);
     ls_tgb_index *index = NULL;
     size_t suffix = total < LS_TGB_SUFFIX_BYTES ? (size_t)total : LS_TGB_SUFFIX_BYTES;
     CU_ASSERT_EQUAL(ls_tgb_decode_footer(bytes + total - suffix, suffix, total, &index, &needed, NULL), LS_OK);
     if (index == NULL) {
         CU_ASSERT_EQUAL(needed, ls_tgb_footer_bytes(data_ranks, context_ranks));
-        CU_ASSERT_EQUAL_FATAL(ls_tgb_decode_footer(bytes + total - needed, (size_t)needed, total, &index, &needed, NULL), LS_OK);
+        CU_ASSERT_EQUAL_FATAL(
+            ls_tgb_decode_footer(bytes + total - needed, (size_t)needed, total, &index, &needed, NULL), LS_OK);
     }
     uint64_t offset = 0;
     for (uint32_t i = 0; i < slices; i++) {
@@ -178,12 +186,15 @@ static void check_grid(ls_random *random, uint32_t data_ranks, uint32_t context_
 static void test_round_trips(void)
 {
     ls_random random = ls_random_open(5, 0, LS_RANDOM_TEST, 0);
-    for (int i = 0; i < 40; i++) check_grid(&random, 1 + (uint32_t)ls_random_below(&random, 9), 1 + (uint32_t)ls_random_below(&random, 5));
+    for (int i = 0; i < 40; i++) {
+        uint32_t data_ranks = 1 + (uint32_t)ls_random_below(&random, 9);
+        check_grid(&random, data_ranks, 1 + (uint32_t)ls_random_below(&random, 5));
+    }
     check_grid(&random, 64, 8);
     check_grid(&random, 1, 400);
 }
 
-/* --- what is refused ----------------------------------------------------------------------------------------------- */
+/* --- what is refused --------------------------------------------------------------------------------------------- */
 
 /* Decodes a suffix that lies in memory of its own, so that the sanitizer sees reads outside it. */
 static ls_result decode_suffix(const uint8_t *suffix, size_t length, uint64_t object_bytes, ls_tgb_index **index,
@@ -203,9 +214,13 @@ static void test_short_suffixes(void)
     for (size_t length = 0; length <= GOLDEN_BYTES; length++) {
         ls_tgb_index *index = NULL;
         uint64_t needed = 99;
-        CU_ASSERT_EQUAL(decode_suffix(bytes + GOLDEN_BYTES - length, length, GOLDEN_BYTES, &index, &needed, NULL), LS_OK);
+        CU_ASSERT_EQUAL(decode_suffix(bytes + GOLDEN_BYTES - length, length, GOLDEN_BYTES, &index, &needed, NULL),
+                        LS_OK);
         CU_ASSERT_EQUAL(index != NULL, length >= GOLDEN_FOOTER_BYTES);
-        CU_ASSERT_EQUAL(needed, length < 24 ? 104 : length < 80 ? 80 : length < GOLDEN_FOOTER_BYTES ? GOLDEN_FOOTER_BYTES : 0);
+        CU_ASSERT_EQUAL(needed, length < 24                    ? 104
+                                : length < 80                  ? 80
+                                : length < GOLDEN_FOOTER_BYTES ? GOLDEN_FOOTER_BYTES
+                                                               : 0);
         ls_free(index);
     }
     ls_tgb_index *index = NULL;
@@ -223,13 +238,15 @@ static void test_every_flipped_bit(void)
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         bool in_footer = bit / 8 >= GOLDEN_BYTES - GOLDEN_FOOTER_BYTES;
         ls_tgb_index *index = NULL;
-        CU_ASSERT_EQUAL(decode_suffix(bytes, GOLDEN_BYTES, GOLDEN_BYTES, &index, NULL, NULL), in_footer ? LS_ERROR_CORRUPT : LS_OK);
+        CU_ASSERT_EQUAL(decode_suffix(bytes, GOLDEN_BYTES, GOLDEN_BYTES, &index, NULL, NULL),
+                        in_footer ? LS_ERROR_CORRUPT : LS_OK);
         CU_ASSERT_EQUAL(index == NULL, in_footer);
         ls_free(index);
         int damaged = 0;
         for (uint32_t i = 0; i < 4; i++) {
             const ls_slice *slice = &intact->slices[i];
-            damaged += ls_tgb_verify_slice(slice, bytes + slice->offset, (size_t)slice->bytes, NULL) == LS_ERROR_CORRUPT;
+            damaged +=
+                ls_tgb_verify_slice(slice, bytes + slice->offset, (size_t)slice->bytes, NULL) == LS_ERROR_CORRUPT;
         }
         CU_ASSERT_EQUAL(damaged, in_footer ? 0 : 1);
     }
@@ -246,7 +263,8 @@ static void test_cut_and_extended(void)
     ls_tgb_index *index = NULL;
     for (size_t length = 0; length < GOLDEN_BYTES; length++) {
         CU_ASSERT_EQUAL(decode_suffix(bytes, length, length, &index, NULL, NULL), LS_ERROR_CORRUPT);
-        CU_ASSERT_EQUAL(decode_suffix(bytes + GOLDEN_BYTES - length, length, length, &index, NULL, NULL), LS_ERROR_CORRUPT);
+        CU_ASSERT_EQUAL(decode_suffix(bytes + GOLDEN_BYTES - length, length, length, &index, NULL, NULL),
+                        LS_ERROR_CORRUPT);
     }
     CU_ASSERT_EQUAL(decode_suffix(bytes, GOLDEN_BYTES + 1, GOLDEN_BYTES + 1, &index, NULL, NULL), LS_ERROR_CORRUPT);
     memmove(bytes + 1, bytes, GOLDEN_BYTES);
@@ -266,11 +284,12 @@ static void test_contradictions(void)
         const char *named;
     } cases[] = {
         {R, 8, 1, LS_ERROR_CORRUPT, "slice 0 at offset 10"},
-        {R + 8, 8, 4, LS_ERROR_CORRUPT, "slice 1 at offset 34"},                /* slice 0 overlaps slice 1 */
+        {R + 8, 8, 4, LS_ERROR_CORRUPT, "slice 1 at offset 34"}, /* slice 0 overlaps slice 1 */
         {R + 8, 8, UINT64_MAX, LS_ERROR_CORRUPT, "slice 0 at offset 10"},
-        {R + 24, 8, 4, LS_ERROR_CORRUPT, "slice 1 at offset 34"},               /* a gap */
-        {R + 72 + 8, 8, 6, LS_ERROR_CORRUPT, "slice 3 at offset 82"},           /* into the footer */
-        {R + 72 + 8, 8, UINT64_MAX - 4, LS_ERROR_CORRUPT, "slice 3 at offset 82"}, /* offset + length wraps around to 0 */
+        {R + 24, 8, 4, LS_ERROR_CORRUPT, "slice 1 at offset 34"},     /* a gap */
+        {R + 72 + 8, 8, 6, LS_ERROR_CORRUPT, "slice 3 at offset 82"}, /* into the footer */
+        {R + 72 + 8, 8, UINT64_MAX - 4, LS_ERROR_CORRUPT,
+         "slice 3 at offset 82"}, /* offset + length wraps around to 0 */
         {R + 72 + 8, 8, 4, LS_ERROR_CORRUPT, "end at 9, expected 10"},
         {R + 20, 4, 1, LS_ERROR_CORRUPT, "reserved bytes at offset 30"},
         {T + 24, 8, 110, LS_ERROR_CORRUPT, "source offsets 110 to 110 at offset 122"},
@@ -312,7 +331,8 @@ static void test_entry_differs(void)
     golden_bytes(bytes);
     ls_tgb_index *index = NULL;
     CU_ASSERT_EQUAL_FATAL(ls_tgb_decode_footer(bytes, GOLDEN_BYTES, GOLDEN_BYTES, &index, NULL, NULL), LS_OK);
-    static const char *const named[] = {"producer 7", "sequence 1", "source begin", "source end", "object bytes 186", "epoch 3", "footer bytes 176"};
+    static const char *const named[] = {"producer 7",       "sequence 1", "source begin",    "source end",
+                                        "object bytes 186", "epoch 3",    "footer bytes 176"};
     for (size_t field = 0; field < 7; field++) {
         ls_entry entry = golden_entry;
         entry.producer += field == 0;

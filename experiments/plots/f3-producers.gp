@@ -30,6 +30,7 @@ set title "Requests for manifests per published batch"
 plot for [i=1:n] data using (column("producers.count")):(pick(i, "commit_requests_per_batch")) with linespoints linetype i
 
 set title "Publish delay, median (s)"
-set key at screen 0.5, screen 0.115 center top horizontal maxrows 3 samplen 3 width 2
-plot for [i=1:n] data using (column("producers.count")):(pick(i, "publish_delay_p50_s")) with linespoints linetype i title name[i]
+plot for [i=1:n] data using (column("producers.count")):(pick(i, "publish_delay_p50_s")) with linespoints linetype i
+legend_band = 0.12; legend_rows = 3
+load "legend.gp"
 unset multiplot

@@ -37,7 +37,8 @@ set title "Publish delay, 99th percentile (s)"
 plot for [i=1:n] data using (entries(column("manifest.initial_entries"))):(pick(i, "publish_delay_p99_s")) with linespoints linetype i
 
 set title "Manifest bytes moved per published batch (MiB)"
-set key at screen 0.5, screen 0.125 center top horizontal maxrows 4 samplen 3 width 2
 plot for [i=1:n] data using (entries(column("manifest.initial_entries"))):(pick(i, "manifest_bytes_per_batch") / 1048576) \
-  with linespoints linetype i title name[i]
+  with linespoints linetype i
+legend_band = 0.13; legend_rows = 6
+load "legend.gp"
 unset multiplot

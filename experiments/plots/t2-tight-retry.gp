@@ -19,7 +19,8 @@ plot for [i=1:n] data using (column("producers.count")):(pick(i, "wins_per_s")) 
   for [i=1:n] measured using ($2):(strcol(1) eq name[i] && $3 > 1 ? $3 : NaN) with points linetype i
 set yrange [0:1]
 set title "Failed share of attempts"
-set key at screen 0.5, screen 0.085 center top horizontal maxrows 2 samplen 3
-plot for [i=1:n] data using (column("producers.count")):(pick(i, "conflict_share")) with lines linetype i title name[i]." (model)", \
-  for [i=1:n] measured using ($2):(strcol(1) eq name[i] ? $4 : NaN) with points linetype i title name[i]." (measured)"
+plot for [i=1:n] data using (column("producers.count")):(pick(i, "conflict_share")) with lines linetype i, \
+  for [i=1:n] measured using ($2):(strcol(1) eq name[i] ? $4 : NaN) with points linetype i
+legend_band = 0.12; legend_rows = 1
+load "legend.gp"
 unset multiplot

@@ -10,11 +10,9 @@ set ylabel "mean wait (service times)"
 set logscale y
 set xrange [0.2:0.95]
 set key top left
-# E[S^2]/2: exponential 1, constant 1/2, gamma shape 1/2: (1+2)/2, lognormal median 1 sigma 1/2: mean exp(1/8)
+# second moments of a service of mean 1: exponential 2, constant 1, gamma shape 1/2: 3, lognormal sigma 1/2: exp(1/4)
 exact(r, second) = r * second / (2 * (1 - r))
-m1 = exp(0.125); m2 = exp(0.5)
-lognormal_wait(a) = a * m1 < 1 ? a * m2 / (2 * (1 - a * m1)) : NaN
 plot exact(x, 2) with lines linetype 1 title "M/M/1", data using (column("queue.arrival_rate_per_s")):(pick("exponential")):(half("exponential")) with yerrorbars linetype 1 notitle, \
   exact(x, 1) with lines linetype 2 title "M/D/1", data using (column("queue.arrival_rate_per_s")):(pick("constant")):(half("constant")) with yerrorbars linetype 2 notitle, \
   exact(x, 3) with lines linetype 3 title "M/G/1, gamma shape 1/2", data using (column("queue.arrival_rate_per_s")):(pick("gamma")):(half("gamma")) with yerrorbars linetype 3 notitle, \
-  lognormal_wait(x) with lines linetype 4 title "M/G/1, lognormal {/Symbol s}=1/2 (mean 1.13)" enhanced, data using (column("queue.arrival_rate_per_s")):(pick("lognormal")):(half("lognormal")) with yerrorbars linetype 4 notitle
+  exact(x, exp(0.25)) with lines linetype 4 title "M/G/1, lognormal {/Symbol s}=1/2" enhanced, data using (column("queue.arrival_rate_per_s")):(pick("lognormal")):(half("lognormal")) with yerrorbars linetype 4 notitle

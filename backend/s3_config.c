@@ -13,6 +13,7 @@
 
 #define CREDENTIALS_FILE_BYTES_MAX (1u << 20)
 #define DEFAULT_CONNECTIONS 64u
+#define CONNECTIONS_MAX 4096u
 #define DEFAULT_CONNECT_TIMEOUT_NS (5 * LS_NANOSECONDS_PER_SECOND)
 #define DEFAULT_REQUEST_TIMEOUT_NS (60 * LS_NANOSECONDS_PER_SECOND)
 #define DEFAULT_OBJECT_BYTES_MAX (UINT64_C(5) << 30)
@@ -318,7 +319,7 @@ static bool is_aws_host(const char *host)
 
 static bool is_loopback_host(const char *host)
 {
-    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0;
+    return strcasecmp(host, "localhost") == 0 || ends_with(host, ".localhost") || strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0;
 }
 
 /* The parts of an endpoint as libcurl understands it: what we sign must be what it sends. */
@@ -430,6 +431,10 @@ static ls_result resolve_rest(const ls_s3_options *options, ls_s3_config *config
 {
     if (options->connect_timeout_ns < 0 || options->request_timeout_ns < 0) {
         return ls_fail(error, LS_ERROR_INVALID, "an S3 time-out cannot be negative");
+    }
+    if (options->connection_limit > CONNECTIONS_MAX) {
+        return ls_fail(error, LS_ERROR_INVALID, "an S3 store can have at most %u connections, not %u", CONNECTIONS_MAX,
+                       options->connection_limit);
     }
     config->verify = !options->skip_verification;
     config->connect_timeout_ns = options->connect_timeout_ns > 0 ? options->connect_timeout_ns : DEFAULT_CONNECT_TIMEOUT_NS;

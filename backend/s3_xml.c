@@ -199,25 +199,28 @@ static bool read_time(const char *text, int64_t *seconds)
     return true;
 }
 
-static bool reserve_key(reader *state, ls_s3_listing *listing)
+static bool reserve_key(ls_s3_listing *listing)
 {
-    if (listing->count >= LS_S3_LISTING_KEYS_MAX) {
-        stop(state, LS_ERROR_LIMIT, "more than 1000 keys in one page");
-        return false;
-    }
     if (listing->count < listing->capacity) return true;
     uint32_t capacity = listing->capacity == 0 ? 16 : listing->capacity * 2;
     char **keys = ls_reallocate(listing->keys, capacity * sizeof *keys);
     if (keys != NULL) listing->keys = keys;
     uint64_t *bytes = ls_reallocate(listing->bytes, capacity * sizeof *bytes);
     if (bytes != NULL) listing->bytes = bytes;
-    int64_t *modified = ls_reallocate(listing->modified_s, capacity * sizeof *modified);
-    if (modified != NULL) listing->modified_s = modified;
-    if (keys == NULL || bytes == NULL || modified == NULL) {
-        stop(state, LS_ERROR_MEMORY, "out of memory");
-        return false;
-    }
+    int64_t *modified_s = ls_reallocate(listing->modified_s, capacity * sizeof *modified_s);
+    if (modified_s != NULL) listing->modified_s = modified_s;
+    if (keys == NULL || bytes == NULL || modified_s == NULL) return false;
     listing->capacity = capacity;
+    return true;
+}
+
+bool ls_s3_listing_add(ls_s3_listing *listing, char *key, uint64_t bytes, int64_t modified_s)
+{
+    if (!reserve_key(listing)) return false;
+    listing->keys[listing->count] = key;
+    listing->bytes[listing->count] = bytes;
+    listing->modified_s[listing->count] = modified_s;
+    listing->count++;
     return true;
 }
 
@@ -225,14 +228,13 @@ static void object_closed(reader *state, ls_s3_listing *listing)
 {
     if (!state->has_key || !state->has_bytes || !state->has_modified) {
         stop(state, LS_ERROR_CORRUPT, "an object has no sound Key, Size or LastModified");
-        return;
+    } else if (listing->count >= LS_S3_LISTING_KEYS_MAX) {
+        stop(state, LS_ERROR_LIMIT, "more than 1000 keys in one page");
+    } else if (!ls_s3_listing_add(listing, state->key, state->bytes, state->modified_s)) {
+        stop(state, LS_ERROR_MEMORY, "out of memory");
+    } else {
+        state->key = NULL;
     }
-    if (!reserve_key(state, listing)) return;
-    listing->keys[listing->count] = state->key;
-    listing->bytes[listing->count] = state->bytes;
-    listing->modified_s[listing->count] = state->modified_s;
-    listing->count++;
-    state->key = NULL;
 }
 
 static void object_element_closed(reader *state, const char *name, const char *text)

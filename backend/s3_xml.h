@@ -27,6 +27,9 @@ typedef struct ls_s3_listing {
 ls_result ls_s3_parse_listing(const void *text, size_t length, ls_s3_listing *listing, ls_error *error);
 void ls_s3_listing_free(ls_s3_listing *listing);
 
+/* Appends an object and takes over its key. False when out of memory: the key stays the caller's. */
+bool ls_s3_listing_add(ls_s3_listing *listing, char *key, uint64_t bytes, int64_t modified_s);
+
 /* What an error body says; "" and 0 where it does not. Longer texts are cut. */
 typedef struct ls_s3_error_document {
     char code[64];

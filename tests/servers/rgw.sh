@@ -2,7 +2,8 @@
 # Runs a real S3 server for the tests: one Ceph monitor, one OSD that keeps objects in memory, and the RADOS gateway (RGW).
 # Everything listens on 127.0.0.1 only and lives in one folder; nothing survives `stop`.
 #
-#   rgw.sh start FOLDER PORT   serve S3 on PORT (the monitor takes PORT+1); prints shell-style name=value lines
+#   rgw.sh start FOLDER PORT   serve S3 on PORT by http and PORT+2 by https (the monitor takes PORT+1); prints what a
+#                              client needs as name=value lines. https has a certificate of its own making, see ca_file
 #   rgw.sh stop FOLDER         kill the three daemons and delete FOLDER
 #
 # FOLDER must not exist yet, or have been made by this script (a leftover of a killed run is cleared first).
@@ -23,12 +24,12 @@ usage() { awk 'NR > 1 && /^#/ { sub(/^# ?/, ""); print; next } NR > 1 { exit }' 
 
 need_packages() {
   local program absent=()
-  for program in ceph ceph-mon ceph-osd monmaptool radosgw radosgw-admin curl; do
+  for program in ceph ceph-mon ceph-osd monmaptool radosgw radosgw-admin curl openssl; do
     type -P "$program" > /dev/null || absent+=("$program")
   done
   ((${#absent[@]} == 0)) && return
   status=3 fail "not installed: ${absent[*]}. Run './setup.sh check', or as root:" \
-    "apt-get install --no-install-recommends radosgw ceph-mon ceph-osd curl"
+    "apt-get install --no-install-recommends radosgw ceph-mon ceph-osd curl openssl"
 }
 
 # Process ids of this folder's daemons. They are told from others by their configuration file, which stands in their command
@@ -71,6 +72,7 @@ listening() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 #   pools           one copy on one OSD, few placement groups
 #   mon data avail  a nearly full disk must not end the monitor
 #   tcp_nodelay     otherwise answers wait some 40 ms for a delayed acknowledgement
+#   dns name        lets a client say bucket.localhost
 #   rgw enable/...  no background work that would disturb a measurement
 configuration() {
   cat << CONF
@@ -118,7 +120,8 @@ osd numa auto affinity = false
 
 [client.rgw]
 rgw data = $folder/rgw
-rgw frontends = beast endpoint=127.0.0.1:$port tcp_nodelay=1
+rgw frontends = beast endpoint=127.0.0.1:$port ssl_endpoint=127.0.0.1:$((port + 2)) ssl_certificate=$folder/tls.pem ssl_private_key=$folder/tls.key tcp_nodelay=1
+rgw dns name = localhost
 rgw thread pool size = 64
 $(for work in "gc threads" "lc threads" "quota threads" "usage log" "ops log"; do echo "rgw enable $work = false"; done)
 rgw dynamic resharding = false
@@ -136,6 +139,8 @@ bring_up() {
   local ceph=(-c "$folder/ceph.conf") disk
   disk=$(< /proc/sys/kernel/random/uuid)
   configuration > "$folder/ceph.conf"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=lakestream-test \
+    -addext 'subjectAltName = IP:127.0.0.1, DNS:localhost, DNS:*.localhost' -keyout "$folder/tls.key" -out "$folder/tls.pem"
   monmaptool --create --fsid "$cluster" --addv m "[v2:127.0.0.1:$((port + 1))]" "$folder/monmap"
   ceph-mon "${ceph[@]}" -i m --mkfs --monmap "$folder/monmap"
   ceph-mon "${ceph[@]}" -i m
@@ -158,14 +163,17 @@ bring_up() {
 
 start() {
   need_packages
-  [[ $port =~ ^[1-9][0-9]{3,4}$ ]] && ((port >= 1024 && port < 65535)) || fail "PORT must be between 1024 and 65534, not '$port'"
+  [[ $port =~ ^[1-9][0-9]{3,4}$ ]] && ((port >= 1024 && port < 65534)) || fail "PORT must be between 1024 and 65533, not '$port'"
   [[ $folder != *[[:space:]]* ]] || fail "FOLDER must be free of white space: '$folder'"
   # The longest Unix socket in it, FOLDER/client.rgw.asok, must fit the 107 bytes of sun_path.
   ((${#folder} <= 90)) || fail "FOLDER is longer than 90 characters: $folder"
   [[ ${RGW_STORE:-memstore} == memstore || $RGW_STORE == bluestore ]] || fail "RGW_STORE must be memstore or bluestore"
   [[ $capacity =~ ^[1-9][0-9]{8,14}$ ]] || fail "RGW_CAPACITY must be a number of bytes of at least 100 MB, not '$capacity'"
   clear_folder
-  if listening "$port" || listening "$((port + 1))"; then fail "port $port or $((port + 1)) is in use"; fi
+  local taken
+  for taken in "$port" "$((port + 1))" "$((port + 2))"; do
+    if listening "$taken"; then fail "port $taken on 127.0.0.1 is in use"; fi
+  done
   mkdir -p "$folder"/{mon,osd,rgw}
   : > "$folder/$stamp"
   cluster=$(< /proc/sys/kernel/random/uuid)
@@ -179,7 +187,8 @@ start() {
     kill_daemons
     fail "the server did not come up (status $outcome); its logs are in $folder"
   fi
-  printf '%s\n' "endpoint=http://127.0.0.1:$port" "region=us-east-1" "access_key=$access" "secret_key=$secret" "bucket=$bucket"
+  printf '%s\n' "endpoint=http://127.0.0.1:$port" "tls_endpoint=https://127.0.0.1:$((port + 2))" "ca_file=$folder/tls.pem" \
+    "region=us-east-1" "access_key=$access" "secret_key=$secret" "bucket=$bucket"
 }
 
 [[ $# -ge 2 ]] || usage

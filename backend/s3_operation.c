@@ -272,8 +272,8 @@ static ls_s3_step received_change(ls_s3_operation *operation, const ls_s3_config
                     document.code[0] != '\0' ? " that says " : "", document.code, request_id(operation, config));
     }
     if (operation->request.operation == LS_PUT && !in->has_etag) {
-        return fail(operation, config, in_doubt(operation), "HTTP %ld without an ETag: not an S3 server's answer to a put",
-                    in->http_status);
+        return fail(operation, config, in_doubt(operation), "HTTP %ld without an ETag: not an S3 server's answer to a put "
+                    "(request id %s)", in->http_status, request_id(operation, config));
     }
     return succeed(operation);
 }
@@ -344,7 +344,7 @@ static ls_s3_step received_page(ls_s3_operation *operation, const ls_s3_config *
         step = after_page(operation, config, &page);
     } else if (ls_s3_parse_error(in->body, in->body_bytes, &document) == LS_OK) {
         ls_s3_config_redact(config, document.code);
-        step = fail(operation, config, ls_s3_judge_answer(LS_LIST, false, 503, document.code, false),
+        step = fail(operation, config, ls_s3_judge_answer(LS_LIST, false, 500, document.code, false),
                     "HTTP %ld, but with an error as its body: %s (request id %s)", in->http_status, document.code,
                     request_id(operation, config));
     } else {
@@ -413,7 +413,8 @@ static ls_s3_step received_refusal(ls_s3_operation *operation, const ls_s3_confi
         snprintf(clock, sizeof clock, ", the server's clock is %" PRId64 " s %s ours", gap < 0 ? -gap : gap,
                  gap < 0 ? "behind" : "ahead of");
     }
-    const char *region = in->region[0] != '\0' ? in->region : document.region;
+    char *region = in->region[0] != '\0' ? in->region : document.region;
+    ls_s3_config_redact(config, region);
     ls_s3_config_redact(config, document.code);
     ls_s3_config_redact(config, document.message);
     bool shows_region = verdict.status == LS_REPLY_INVALID || verdict.status == LS_REPLY_DENIED;

@@ -14,7 +14,8 @@
  *   409      on other changes / reads                         unknown-outcome / unavailable
  *   412      on put-if-absent                                 exists
  *   416                                                       invalid (backend/s3.c finds the object's size)
- *   429, 503 with a throttling code or Retry-After, or a read throttled
+ *   429      ; also 5xx with a throttling code                throttled
+ *   503      with Retry-After, or on a read                   throttled
  *   501 507                                                   invalid
  *   5xx                                                       doubt
  *   other                                                     invalid
@@ -114,7 +115,7 @@ static ls_s3_verdict judge_server_error(ls_operation operation, long http_status
         return (ls_s3_verdict){LS_REPLY_INVALID, "the store does not know this kind of request (conditional put, perhaps)"};
     }
     if (http_status == 507) return (ls_s3_verdict){LS_REPLY_INVALID, "the store is full"};
-    if (http_status == 503 && (!changes || has_retry_after || is_throttling_code(code))) {
+    if (is_throttling_code(code) || (http_status == 503 && (!changes || has_retry_after))) {
         return (ls_s3_verdict){LS_REPLY_THROTTLED, NULL};
     }
     return (ls_s3_verdict){ls_s3_doubt(operation), NULL};

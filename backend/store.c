@@ -6,6 +6,8 @@
  */
 #include "backend/store.h"
 
+#include "backend/s3.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,14 +138,6 @@ static const char *after_scheme(const char *address, const char *scheme)
     return strncmp(address, scheme, length) == 0 ? address + length : NULL;
 }
 
-/* The one place where S3 joins in. */
-static ls_store *open_s3(const char *address, char **prefix, ls_error *error)
-{
-    (void)prefix;
-    ls_fail(error, LS_ERROR_INVALID, "'%s': this build has no S3 store; use 'memory' or 'dir:PATH'", address);
-    return NULL;
-}
-
 static ls_store *open_local(const char *address, ls_error *error)
 {
     const char *root = after_scheme(address, "dir:");
@@ -161,7 +155,7 @@ static ls_store *open_local(const char *address, ls_error *error)
 ls_store *ls_store_open(const char *address, char **prefix, ls_error *error)
 {
     *prefix = NULL;
-    if (after_scheme(address, "s3://") != NULL) return open_s3(address, prefix, error);
+    if (after_scheme(address, "s3://") != NULL) return ls_store_open_s3(address, prefix, error);
     ls_store *store = open_local(address, error);
     if (store == NULL) return NULL;
     *prefix = ls_duplicate("");

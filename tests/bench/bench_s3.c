@@ -211,7 +211,7 @@ static double run_bare(void *state)
 static double run_curl(void *state)
 {
     const work *w = state;
-    char command[768], upload[96] = "", path[64];
+    char command[768], upload[112] = "", path[64];
     snprintf(path, sizeof path, "%s/body", folder);
     FILE *file = w->is_put ? fopen(path, "wb") : NULL;
     if (w->is_put) {
@@ -220,7 +220,7 @@ static double run_curl(void *state)
     }
     snprintf(command, sizeof command,
              "curl -q -s --fail --noproxy '*' --parallel --parallel-max %d --user %s:%s --aws-sigv4 aws:amz:us-east-1:s3 "
-             "-H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' -H Expect: %s '%s/lakestream/%s%u]' > /dev/null 2>&1",
+             "-H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' %s '%s/lakestream/%s%u]' > /dev/null 2>&1",
              SLOTS, ACCESS_KEY, SECRET_KEY, upload, ENDPOINT, w->is_put ? "curl-[1-" : "bench-0#[1-", w->count);
     check(system(command) == 0, "the curl program failed");
     return w->count;

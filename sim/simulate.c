@@ -103,7 +103,6 @@ static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
                      ? store_event(s, event.at_ns, event.argument)
                      : ls_world_timer(s->world, event.at_ns, event.kind, event.entity, event.argument);
     }
-    if (ls_engine_out_of_memory(s->engine)) result = LS_ERROR_MEMORY;
     if (result == LS_OK) return LS_OK;
     const char *reason = ls_world_error(s->world);
     return ls_fail(error, result, "%s", reason[0] != 0 ? reason : ls_result_name(result));

@@ -1,482 +1,490 @@
-/* test_engine.c - the event queue against a trivially correct one: a binary heap ordered by (time, order of
- * scheduling).
+/* test_engine.c - the engine and its queue against a list searched from end to end, on patterns made to hurt.
  *
- * The engine's structure (far, rungs, near, late) has its own edges for each shape of traffic: equal times, zero delays
- * while an event is handled, time scales from nanoseconds to centuries in one queue, bursts, few events, times at
- * bucket borders. Each pattern below is one such shape; every event that the engine hands out must be the reference's,
- * ties included.
+ * Each pattern is a rule for the delay of the next event. The reference holds every pending event in an array and finds
+ * the least (time, number) by looking at all of them; the engine must hand out exactly the same events, ties included.
+ * That no pattern goes quadratic is asserted on a counter of moved events, not on time: an event is moved at most once a
+ * level, once into the front and once within the front's ties.
  */
 #include "manifest/random.h"
 #include "sim/engine.h"
+#include "sim/event_queue.h"
 #include "tests/suite.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- the reference ------------------------------------------------------------------------------------------------ */
+#define HOUR_NS INT64_C(3600000000000)
 
-typedef struct reference_event {
-    int64_t at_ns;
-    uint64_t sequence;
-} reference_event;
+typedef int64_t (*delay_rule)(ls_random *random, uint64_t number, int64_t now_ns);
 
-typedef struct reference {
-    reference_event *heap;
-    uint64_t count, capacity;
-    uint64_t sequence, most;
-} reference;
-
-static bool comes_before(reference_event left, reference_event right)
+static int64_t delay_exponential(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    return left.at_ns < right.at_ns || (left.at_ns == right.at_ns && left.sequence < right.sequence);
+    (void)number, (void)now_ns;
+    return (int64_t)(1e9 * ls_random_exponential(random));
 }
 
-static uint64_t reference_push(reference *r, int64_t at_ns)
+static int64_t delay_zero(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    if (r->count == r->capacity) {
-        r->capacity = r->capacity == 0 ? 64 : 2 * r->capacity;
-        r->heap = realloc(r->heap, r->capacity * sizeof *r->heap);
-        if (r->heap == NULL) exit(1);
-    }
-    uint64_t at = r->count++;
-    if (r->count > r->most) r->most = r->count;
-    reference_event added = {at_ns, r->sequence++};
-    for (; at > 0 && comes_before(added, r->heap[(at - 1) / 2]); at = (at - 1) / 2) r->heap[at] = r->heap[(at - 1) / 2];
-    r->heap[at] = added;
-    return added.sequence;
-}
-
-static reference_event reference_pop(reference *r)
-{
-    reference_event top = r->heap[0], last = r->heap[--r->count];
-    uint64_t at = 0;
-    for (;;) {
-        uint64_t child = 2 * at + 1;
-        if (child >= r->count) break;
-        if (child + 1 < r->count && comes_before(r->heap[child + 1], r->heap[child])) child++;
-        if (!comes_before(r->heap[child], last)) break;
-        r->heap[at] = r->heap[child];
-        at = child;
-    }
-    r->heap[at] = last;
-    return top;
-}
-
-/* --- both side by side -------------------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    ls_engine *engine;
-    reference expected;
-    ls_random random;
-    int64_t (*delay_ns)(struct trial *trial);
-    uint32_t children_percent; /* an event that is handled schedules another with this chance */
-    uint64_t taken;
-    uint64_t wrong;
-} trial;
-
-/* Kind and entity follow from the sequence number, so that a mixed-up event shows. */
-static uint32_t kind_of(uint64_t sequence) { return (uint32_t)(sequence * 2654435761u); }
-
-static uint32_t entity_of(uint64_t sequence) { return UINT32_MAX - (uint32_t)sequence; }
-
-static ls_result schedule_at(trial *t, int64_t at_ns)
-{
-    uint64_t sequence = t->expected.sequence;
-    ls_result result = ls_engine_schedule(t->engine, at_ns, kind_of(sequence), entity_of(sequence), sequence);
-    if (result == LS_OK) reference_push(&t->expected, at_ns);
-    return result;
-}
-
-static void schedule_one(trial *t)
-{
-    int64_t now_ns = ls_engine_now(t->engine), delay_ns = t->delay_ns(t);
-    int64_t at_ns = delay_ns > LS_NEVER_NS - 1 - now_ns ? LS_NEVER_NS - 1 : now_ns + delay_ns;
-    t->wrong += schedule_at(t, at_ns) != LS_OK;
-}
-
-static bool is_expected(trial *t, const ls_engine_event *event)
-{
-    if (t->expected.count == 0) return false;
-    reference_event wanted = reference_pop(&t->expected);
-    t->taken++;
-    return event->at_ns == wanted.at_ns && event->argument == wanted.sequence &&
-           event->kind == kind_of(wanted.sequence) && event->entity == entity_of(wanted.sequence) &&
-           ls_engine_now(t->engine) == wanted.at_ns;
-}
-
-static ls_result handle(void *context, const ls_engine_event *event)
-{
-    trial *t = context;
-    t->wrong += !is_expected(t, event);
-    if (t->children_percent > 0 && ls_random_below(&t->random, 100) < t->children_percent) schedule_one(t);
-    return LS_OK;
-}
-
-static void check_counts(trial *t)
-{
-    t->wrong += ls_engine_pending(t->engine) != t->expected.count;
-    t->wrong += ls_engine_processed(t->engine) != t->taken;
-    t->wrong += ls_engine_most_pending(t->engine) != t->expected.most;
-    t->wrong += ls_engine_out_of_memory(t->engine);
-}
-
-static void take(trial *t, uint64_t count)
-{
-    ls_engine_event event;
-    for (uint64_t i = 0; i < count && t->expected.count > 0; i++) {
-        t->wrong += !ls_engine_next(t->engine, &event) || !is_expected(t, &event);
-    }
-}
-
-/* Runs up to a moment that lies anywhere around the next events, and checks that the first one left is later. */
-static void run_until(trial *t)
-{
-    if (t->expected.count == 0) return;
-    int64_t first_ns = t->expected.heap[0].at_ns, now_ns = ls_engine_now(t->engine);
-    int64_t until_ns = first_ns - 1 + (int64_t)ls_random_below(&t->random, 3);
-    if (until_ns < now_ns || ls_random_below(&t->random, 2) == 0) {
-        int64_t delay_ns = t->delay_ns(t);
-        until_ns = delay_ns > LS_NEVER_NS - 1 - now_ns ? LS_NEVER_NS - 1 : now_ns + delay_ns;
-    }
-    uint64_t limit = 1 + ls_random_below(&t->random, 200), before = t->taken;
-    t->wrong += ls_engine_run(t->engine, until_ns, limit, handle, t) != LS_OK;
-    bool stopped_by_limit = t->taken - before == limit;
-    t->wrong += t->taken - before > limit;
-    t->wrong += ls_engine_now(t->engine) > until_ns && t->taken > before;
-    t->wrong += !stopped_by_limit && t->expected.count > 0 && t->expected.heap[0].at_ns <= until_ns;
-}
-
-static void begin_trial(trial *t, uint64_t seed, int64_t (*delay_ns)(trial *))
-{
-    *t = (trial){.engine = ls_engine_new(), .random = ls_random_open(seed, 0, LS_RANDOM_TEST, 0), .delay_ns = delay_ns};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(t->engine);
-}
-
-static void end_trial(trial *t, const char *what, uint64_t seed)
-{
-    ls_engine_event event;
-    t->children_percent = 0;
-    take(t, UINT64_MAX);
-    check_counts(t);
-    t->wrong += ls_engine_next(t->engine, &event);
-    if (t->wrong > 0)
-        fprintf(stderr, "\n    %s, seed %llu: %llu faults\n", what, (unsigned long long)seed,
-                (unsigned long long)t->wrong);
-    CU_ASSERT_EQUAL(t->wrong, 0);
-    ls_engine_free(t->engine);
-    free(t->expected.heap);
-}
-
-/* --- patterns ----------------------------------------------------------------------------------------------------- */
-
-static int64_t zero(trial *t)
-{
-    (void)t;
+    (void)random, (void)number, (void)now_ns;
     return 0;
 }
 
-static int64_t one_of_three(trial *t) { return (int64_t)ls_random_below(&t->random, 3); }
-
-static int64_t exponential_second(trial *t) { return (int64_t)(ls_random_exponential(&t->random) * 1e9); }
-
-static int64_t nanoseconds_and_hours(trial *t)
+static int64_t delay_few_values(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    return ls_random_below(&t->random, 2) == 0 ? (int64_t)ls_random_below(&t->random, 5)
-                                               : (int64_t)(ls_random_uniform(&t->random) * 3.6e15);
+    (void)number, (void)now_ns;
+    return (int64_t)ls_random_below(random, 4);
 }
 
-static int64_t one_hour_among_microseconds(trial *t)
+static int64_t delay_constant(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    return ls_random_below(&t->random, 50) == 0 ? INT64_C(3600000000000)
-                                                : (int64_t)(ls_random_exponential(&t->random) * 1e3);
+    (void)random, (void)number, (void)now_ns;
+    return 61000000;
 }
 
-static int64_t whole_milliseconds(trial *t) { return (int64_t)ls_random_below(&t->random, 1000) * 1000000; }
-
-static int64_t centuries(trial *t) { return (int64_t)(ls_random_uniform(&t->random) * 9.2e18); }
-
-static int64_t every_scale(trial *t) { return (int64_t)exp2(62.9 * ls_random_uniform(&t->random)) - 1; }
-
-static int64_t every_scale_of_an_hour(trial *t) { return (int64_t)exp2(42 * ls_random_uniform(&t->random)); }
-
-/* Powers of two and their neighbours, where buckets and rungs end. */
-static int64_t borders(trial *t)
+static int64_t delay_bimodal(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    int64_t power = INT64_C(1) << ls_random_below(&t->random, 40);
-    return power + (int64_t)ls_random_below(&t->random, 3) - 1;
+    (void)number, (void)now_ns;
+    if (ls_random_below(random, 10) == 0) return HOUR_NS + (int64_t)ls_random_below(random, (uint64_t)HOUR_NS);
+    return 1 + (int64_t)ls_random_below(random, 10);
 }
 
-/* The last thousand nanoseconds of time. */
-static int64_t end_of_time(trial *t)
+static int64_t delay_all_scales(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    int64_t wanted = LS_NEVER_NS - 1 - (int64_t)ls_random_below(&t->random, 1000);
-    int64_t now_ns = ls_engine_now(t->engine);
-    return wanted > now_ns ? wanted - now_ns : 0;
+    (void)number, (void)now_ns;
+    uint64_t bits = ls_random_below(random, 45);
+    return (int64_t)ls_random_below(random, UINT64_C(1) << bits);
 }
 
-static int64_t spike(trial *t)
+/* Everything far away, close together. */
+static int64_t delay_far(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    return ls_random_below(&t->random, 1000) == 0 ? (int64_t)(ls_random_uniform(&t->random) * 1e15)
-                                                  : 1000000000 + (int64_t)ls_random_below(&t->random, 2);
+    (void)number;
+    int64_t far_ns = INT64_C(1) << 61;
+    return (now_ns < far_ns ? far_ns - now_ns : 0) + (int64_t)ls_random_below(random, 100000);
+}
+
+/* Bursts: many events at one time, then a gap. */
+static int64_t delay_bursts(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)random;
+    int64_t burst = (int64_t)(number / 100 % 7);
+    int64_t at_ns = (now_ns / 1000000 + 1 + burst) * 1000000;
+    return at_ns - now_ns;
+}
+
+/* Each event earlier than the one before, so that the front is always entered at its first place. */
+static int64_t delay_falling(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)random, (void)now_ns;
+    return (int64_t)(1000000 - number % 1000000);
+}
+
+/* Just before, at and just after the boundaries of digits. */
+static int64_t delay_boundaries(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)number;
+    uint64_t bits = 1 + ls_random_below(random, 48);
+    int64_t edge_ns = (int64_t)((((uint64_t)now_ns >> bits) + 1) << bits);
+    int64_t at_ns = edge_ns - 1 + (int64_t)ls_random_below(random, 3);
+    return at_ns - now_ns;
+}
+
+/* From nanoseconds to centuries, up to the last moment there is. */
+static int64_t delay_whole_range(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)number;
+    int64_t delay_ns = (int64_t)exp2(62.9 * ls_random_uniform(random)) - 1, most_ns = LS_NEVER_NS - 1 - now_ns;
+    return delay_ns < most_ns ? delay_ns : most_ns;
+}
+
+/* Everything within the last thousand nanoseconds of time. */
+static int64_t delay_end_of_time(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)number;
+    int64_t wanted_ns = LS_NEVER_NS - 1 - (int64_t)ls_random_below(random, 1000);
+    return wanted_ns > now_ns ? wanted_ns - now_ns : 0;
+}
+
+/* Thousands at two neighbouring moments, a few scattered over days. */
+static int64_t delay_spike(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)number, (void)now_ns;
+    if (ls_random_below(random, 1000) == 0) return (int64_t)ls_random_below(random, 100 * (uint64_t)HOUR_NS);
+    return 1000000000 + (int64_t)ls_random_below(random, 2);
 }
 
 static const struct {
     const char *name;
-    int64_t (*delay_ns)(trial *);
-} patterns[] = {{"zero", zero},
-                {"one of three", one_of_three},
-                {"exponential", exponential_second},
-                {"nanoseconds and hours", nanoseconds_and_hours},
-                {"one hour among microseconds", one_hour_among_microseconds},
-                {"whole milliseconds", whole_milliseconds},
-                {"centuries", centuries},
-                {"every scale", every_scale},
-                {"borders", borders},
-                {"end of time", end_of_time},
-                {"spike", spike}};
-#define PATTERNS (sizeof patterns / sizeof patterns[0])
+    delay_rule rule;
+} patterns[] = {{"exponential", delay_exponential}, {"all equal", delay_zero},        {"few values", delay_few_values},
+                {"constant", delay_constant},       {"bimodal", delay_bimodal},       {"all scales", delay_all_scales},
+                {"far", delay_far},                 {"bursts", delay_bursts},         {"falling", delay_falling},
+                {"boundaries", delay_boundaries},   {"whole range", delay_whole_range},
+                {"end of time", delay_end_of_time}, {"spike", delay_spike}};
 
-/* Singles and bursts in, events out by next and by run, some of which schedule others. */
-static void test_mixed(void)
+enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
+
+/* ---- the reference ---- */
+
+typedef struct reference {
+    struct {
+        int64_t at_ns;
+        uint64_t number;
+    } *events;
+    size_t count;
+} reference;
+
+static void reference_add(reference *list, int64_t at_ns, uint64_t number)
 {
-    for (uint32_t p = 0; p < PATTERNS; p++) {
-        for (uint64_t seed = 0; seed < 6; seed++) {
-            trial t;
-            begin_trial(&t, seed, patterns[p].delay_ns);
-            t.children_percent = 90;
-            for (uint32_t i = 0; i < 600; i++) {
-                uint64_t what = ls_random_below(&t.random, 10);
-                uint64_t burst = what == 0 ? ls_random_below(&t.random, 400) : what < 5 ? 1 : 0;
-                for (uint64_t k = 0; k < burst; k++) schedule_one(&t);
-                if (what >= 5 && what < 7) take(&t, 1 + ls_random_below(&t.random, 40));
-                if (what >= 7) run_until(&t);
-                check_counts(&t);
-            }
-            end_trial(&t, patterns[p].name, seed);
+    list->events[list->count].at_ns = at_ns;
+    list->events[list->count].number = number;
+    list->count++;
+}
+
+static size_t reference_least(const reference *list)
+{
+    size_t least = 0;
+    for (size_t i = 1; i < list->count; i++) {
+        bool before = list->events[i].at_ns != list->events[least].at_ns
+                          ? list->events[i].at_ns < list->events[least].at_ns
+                          : list->events[i].number < list->events[least].number;
+        if (before) least = i;
+    }
+    return least;
+}
+
+static void reference_remove(reference *list, size_t i)
+{
+    list->events[i] = list->events[--list->count];
+}
+
+/* ---- random operations, both side by side ---- */
+
+typedef struct duel {
+    reference list;
+    ls_engine *engine;
+    ls_random random;
+    delay_rule rule;
+    uint64_t number;
+    uint64_t mistakes;
+} duel;
+
+static void duel_push(duel *both)
+{
+    int64_t now_ns = ls_engine_now(both->engine);
+    int64_t at_ns = now_ns + both->rule(&both->random, both->number, now_ns);
+    uint32_t entity = (uint32_t)(both->number & 0xffffffffu);
+    if (ls_engine_schedule(both->engine, at_ns, 7, entity, both->number) != LS_OK) both->mistakes++;
+    reference_add(&both->list, at_ns, both->number++);
+}
+
+static void duel_check(duel *both, const ls_engine_event *event)
+{
+    if (both->list.count == 0) {
+        both->mistakes++;
+        return;
+    }
+    size_t least = reference_least(&both->list);
+    if (event->at_ns != both->list.events[least].at_ns || event->argument != both->list.events[least].number ||
+        event->kind != 7 || event->entity != (uint32_t)event->argument) {
+        both->mistakes++;
+    }
+    reference_remove(&both->list, least);
+}
+
+static void duel_pop(duel *both)
+{
+    ls_engine_event event;
+    if (ls_engine_next(both->engine, &event)) duel_check(both, &event);
+    else if (both->list.count != 0) both->mistakes++;
+}
+
+static ls_engine_verdict duel_handler(void *context, ls_engine *engine, const ls_engine_event *event)
+{
+    duel *both = context;
+    if (ls_engine_now(engine) != event->at_ns) both->mistakes++;
+    duel_check(both, event);
+    return LS_ENGINE_CONTINUE;
+}
+
+/* Runs to a little beyond now, or to a little before the next event: the clock then stands between events. */
+static void duel_run_a_little(duel *both)
+{
+    int64_t now_ns = ls_engine_now(both->engine), until_ns = now_ns + (int64_t)ls_random_below(&both->random, 1000);
+    if (both->list.count > 0 && ls_random_below(&both->random, 2) == 0) {
+        int64_t next_ns = both->list.events[reference_least(&both->list)].at_ns;
+        until_ns = next_ns - (int64_t)ls_random_below(&both->random, (uint64_t)(next_ns - now_ns) / 2 + 1);
+    }
+    ls_engine_end end = ls_engine_run(both->engine, until_ns, 0, duel_handler, both);
+    ls_engine_end expected = both->list.count == 0 ? LS_ENGINE_EMPTY : LS_ENGINE_TIME_LIMIT;
+    if (end != expected) both->mistakes++;
+    if (end == LS_ENGINE_TIME_LIMIT && ls_engine_now(both->engine) != until_ns) both->mistakes++;
+    if (both->list.count > 0 && both->list.events[reference_least(&both->list)].at_ns <= until_ns) both->mistakes++;
+}
+
+static void duel_run(delay_rule rule, const char *name, uint64_t seed, size_t most, uint64_t steps)
+{
+    duel both = {.engine = ls_engine_new(), .random = ls_random_open(seed, 0, LS_RANDOM_TEST, 0), .rule = rule};
+    both.list.events = malloc(most * sizeof *both.list.events);
+    CU_ASSERT_FATAL(both.engine != NULL && both.list.events != NULL);
+    bool growing = true;
+    for (uint64_t step = 0; step < steps; step++) {
+        if (both.list.count == most) growing = false;
+        if (both.list.count == 0) growing = true;
+        uint64_t choice = ls_random_below(&both.random, 100);
+        if (choice == 0) duel_run_a_little(&both);
+        else if (both.list.count < most && choice < (growing ? 65u : 35u)) duel_push(&both);
+        else duel_pop(&both);
+        if (ls_engine_pending(both.engine) != both.list.count) both.mistakes++;
+    }
+    while (both.list.count > 0) duel_pop(&both);
+    ls_engine_event event;
+    if (ls_engine_next(both.engine, &event)) both.mistakes++;
+    CU_ASSERT_EQUAL(both.mistakes, 0);
+    if (both.mistakes != 0) printf("  pattern '%s', seed %llu\n", name, (unsigned long long)seed);
+    CU_ASSERT_EQUAL(ls_engine_processed(both.engine), both.number);
+    ls_engine_free(both.engine);
+    free(both.list.events);
+}
+
+static void test_against_reference(void)
+{
+    for (size_t i = 0; i < PATTERNS; i++) {
+        for (uint64_t seed = 1; seed <= 4; seed++) {
+            duel_run(patterns[i].rule, patterns[i].name, seed, seed == 1 ? 5 : 60 * (size_t)seed * (size_t)seed, 8000);
         }
     }
 }
 
-/* The queue grows to thousands, is held there, and shrinks to almost nothing, twice. */
-static void test_growth_and_shrinking(void)
+/* One pattern after the other on one engine: what one leaves behind must not confuse the next. */
+static int64_t delay_mixed(ls_random *random, uint64_t number, int64_t now_ns)
 {
-    for (uint32_t p = 0; p < PATTERNS; p++) {
-        trial t;
-        begin_trial(&t, 7, patterns[p].delay_ns);
-        for (int round = 0; round < 2; round++) {
-            while (t.expected.count < 8000) schedule_one(&t);
-            t.children_percent = 100;
-            t.wrong += ls_engine_run(t.engine, LS_NEVER_NS, 8000, handle, &t) != LS_OK;
-            t.children_percent = 0;
-            CU_ASSERT_EQUAL(ls_engine_pending(t.engine), 8000);
-            take(&t, 7990);
-            check_counts(&t);
+    size_t pattern = (size_t)(number / 50 % PATTERNS);
+    bool runs_off = patterns[pattern].rule == delay_far || patterns[pattern].rule == delay_whole_range ||
+                    patterns[pattern].rule == delay_end_of_time;
+    if (runs_off) pattern = 0;
+    return patterns[pattern].rule(random, number, now_ns);
+}
+
+static void test_mixed_patterns(void)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) duel_run(delay_mixed, "mixed", seed, 200 * (size_t)seed, 20000);
+}
+
+/* ---- many events: sorted order by qsort, and the work done ---- */
+
+typedef struct stamped {
+    int64_t at_ns;
+    uint64_t number;
+} stamped;
+
+static int compare_stamped(const void *left, const void *right)
+{
+    const stamped *a = left, *b = right;
+    if (a->at_ns != b->at_ns) return a->at_ns < b->at_ns ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+enum { MOVES_MAX = LS_QUEUE_LEVELS + 5 };
+
+/* Fill, drain; nothing is added on the way, so that qsort tells the order. Draining must not allocate. */
+static void fill_and_drain(delay_rule rule, uint32_t count)
+{
+    ls_event_queue *queue = malloc(sizeof *queue);
+    stamped *expected = malloc(count * sizeof *expected);
+    CU_ASSERT_FATAL(queue != NULL && expected != NULL);
+    ls_event_queue_initialise(queue);
+    ls_random random = ls_random_open(11, 0, LS_RANDOM_TEST, 0);
+    bool pushed = true;
+    for (uint32_t i = 0; i < count; i++) {
+        expected[i] = (stamped){.at_ns = rule(&random, i, 0), .number = i};
+        ls_engine_event event = {.at_ns = expected[i].at_ns, .argument = i};
+        pushed = pushed && ls_event_queue_push(queue, event, 0);
+    }
+    CU_ASSERT_FATAL(pushed);
+    qsort(expected, count, sizeof *expected, compare_stamped);
+    ls_fail_allocations_after(0);
+    uint64_t mistakes = 0;
+    ls_engine_event event;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!ls_event_queue_pop(queue, LS_NEVER_NS, &event)) mistakes++;
+        else if (event.at_ns != expected[i].at_ns || event.argument != expected[i].number) mistakes++;
+    }
+    ls_fail_allocations_after(-1);
+    CU_ASSERT_EQUAL(mistakes, 0);
+    CU_ASSERT_FALSE(ls_event_queue_pop(queue, LS_NEVER_NS, &event));
+    CU_ASSERT(queue->moved <= (uint64_t)MOVES_MAX * count);
+    ls_event_queue_release(queue);
+    free(expected);
+    free(queue);
+}
+
+static void test_fill_and_drain(void)
+{
+    for (size_t i = 0; i < PATTERNS; i++) {
+        fill_and_drain(patterns[i].rule, 30000);
+        fill_and_drain(patterns[i].rule, 33);
+    }
+}
+
+/* Hold with each pattern, growing to 20000 pending and shrinking again (births and deaths), without allocation once the
+ * greatest size was reached; time never goes back, ties come in order, and the work stays within its bound. */
+static void grow_hold_shrink(delay_rule rule)
+{
+    const uint64_t greatest = 20000, holds = 60000;
+    ls_event_queue *queue = malloc(sizeof *queue);
+    CU_ASSERT_FATAL(queue != NULL);
+    ls_event_queue_initialise(queue);
+    ls_random random = ls_random_open(13, 0, LS_RANDOM_TEST, 0);
+    ls_engine_event event = {.at_ns = 0}, last = {.at_ns = -1};
+    uint64_t number = 0, mistakes = 0, popped = 0;
+    ls_event_queue_push(queue, event, 0);
+    number++;
+    while (queue->count > 0) {
+        ls_event_queue_pop(queue, LS_NEVER_NS, &event);
+        popped++;
+        if (event.at_ns < last.at_ns || (event.at_ns == last.at_ns && event.argument < last.argument)) mistakes++;
+        last = event;
+        bool growing = number < greatest, holding = number < greatest + holds;
+        if (!growing) ls_fail_allocations_after(0);
+        for (int births = growing ? 2 : holding ? 1 : 0; births > 0; births--) {
+            int64_t delay_ns = rule(&random, number, event.at_ns);
+            ls_engine_event born = {.at_ns = event.at_ns + delay_ns, .argument = number++};
+            if (!ls_event_queue_push(queue, born, event.at_ns)) mistakes++;
         }
-        end_trial(&t, patterns[p].name, 7);
     }
+    ls_fail_allocations_after(-1);
+    CU_ASSERT_EQUAL(mistakes, 0);
+    CU_ASSERT_EQUAL(popped, number);
+    CU_ASSERT(queue->moved <= MOVES_MAX * number);
+    ls_event_queue_release(queue);
+    free(queue);
 }
 
-/* Never more than a handful, at which the engine sorts without buckets; and one at a time. */
-static void test_few(void)
+static void test_grow_hold_shrink(void)
 {
-    const uint64_t most[] = {1, 2, 47, 48, 49};
-    for (uint32_t p = 0; p < PATTERNS; p++) {
-        for (uint32_t m = 0; m < 5; m++) {
-            trial t;
-            begin_trial(&t, m, patterns[p].delay_ns);
-            for (uint32_t i = 0; i < 200; i++) {
-                while (t.expected.count < most[m]) schedule_one(&t);
-                take(&t, 1 + ls_random_below(&t.random, most[m]));
-            }
-            end_trial(&t, patterns[p].name, m);
-        }
-    }
+    for (size_t i = 0; i < PATTERNS; i++) grow_hold_shrink(patterns[i].rule);
 }
 
-/* Thousands at one moment, in order of scheduling, also those that are added while it is that moment; before and behind
- * it one each. */
-static void test_one_moment(void)
-{
-    trial t;
-    begin_trial(&t, 0, zero);
-    int64_t moment_ns = INT64_C(5000000000);
-    for (int i = 0; i < 5000; i++) t.wrong += schedule_at(&t, moment_ns) != LS_OK;
-    t.wrong += schedule_at(&t, moment_ns + 1) != LS_OK;
-    t.wrong += schedule_at(&t, moment_ns - 1) != LS_OK;
-    take(&t, 10);
-    CU_ASSERT_EQUAL(ls_engine_now(t.engine), moment_ns);
-    for (int i = 0; i < 3000; i++) t.wrong += schedule_at(&t, moment_ns) != LS_OK;
-    take(&t, 7991);
-    CU_ASSERT_EQUAL(ls_engine_now(t.engine), moment_ns);
-    CU_ASSERT_EQUAL(ls_engine_pending(t.engine), 1);
-    take(&t, 1);
-    CU_ASSERT_EQUAL(ls_engine_now(t.engine), moment_ns + 1);
-    end_trial(&t, "one moment", 0);
-}
-
-/* Ever finer: each event lies half as far as the one before, from both ends. */
-static void test_halving(void)
-{
-    trial t;
-    begin_trial(&t, 0, zero);
-    for (int round = 0; round < 100; round++) {
-        for (int shift = 0; shift < 62; shift++)
-            t.wrong += schedule_at(&t, INT64_MAX / 2 - (INT64_C(1) << shift) + 1) != LS_OK;
-        for (int shift = 61; shift >= 0; shift--) t.wrong += schedule_at(&t, (INT64_C(1) << shift) - 1) != LS_OK;
-    }
-    end_trial(&t, "halving", 0);
-}
-
-/* --- the contract ------------------------------------------------------------------------------------------------- */
+/* ---- the engine's contract ---- */
 
 static void test_refusals(void)
 {
     ls_engine *engine = ls_engine_new();
-    CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
+    CU_ASSERT_FATAL(engine != NULL);
     ls_engine_event event;
     CU_ASSERT_FALSE(ls_engine_next(engine, &event));
-    CU_ASSERT_EQUAL(ls_engine_now(engine), 0);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, -1, 1, 1, 1), LS_ERROR_INVALID);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, LS_NEVER_NS, 1, 1, 1), LS_ERROR_INVALID);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, -1, 0, 0, 0), LS_ERROR_INVALID);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, LS_NEVER_NS, 0, 0, 0), LS_OK);
     CU_ASSERT_EQUAL(ls_engine_pending(engine), 0);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 100, 7, 8, 9), LS_OK);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 100, 1, 2, 3), LS_OK);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, LS_NEVER_NS - 1, 4, 5, UINT64_MAX), LS_OK);
     CU_ASSERT_TRUE(ls_engine_next(engine, &event));
-    CU_ASSERT_EQUAL(event.at_ns, 100);
-    CU_ASSERT_EQUAL(event.kind, 7);
-    CU_ASSERT_EQUAL(event.entity, 8);
-    CU_ASSERT_EQUAL(event.argument, 9);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 99, 1, 1, 1), LS_ERROR_INVALID);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 100, 1, 1, 1), LS_OK);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, LS_NEVER_NS - 1, 2, 1, 1), LS_OK);
-    CU_ASSERT_EQUAL(ls_engine_pending(engine), 2);
+    CU_ASSERT(event.at_ns == 100 && event.kind == 1 && event.entity == 2 && event.argument == 3);
+    CU_ASSERT_EQUAL(ls_engine_now(engine), 100);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 99, 0, 0, 0), LS_ERROR_INVALID);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 100, 0, 0, 0), LS_OK);
     CU_ASSERT_TRUE(ls_engine_next(engine, &event));
     CU_ASSERT_TRUE(ls_engine_next(engine, &event));
-    CU_ASSERT_EQUAL(ls_engine_now(engine), LS_NEVER_NS - 1);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, LS_NEVER_NS - 1, 3, 1, 1), LS_OK);
+    CU_ASSERT(event.at_ns == LS_NEVER_NS - 1 && event.kind == 4 && event.entity == 5 && event.argument == UINT64_MAX);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, LS_NEVER_NS - 1, 0, 0, 0), LS_OK);
     CU_ASSERT_TRUE(ls_engine_next(engine, &event));
-    CU_ASSERT_EQUAL(event.kind, 3);
     CU_ASSERT_FALSE(ls_engine_next(engine, &event));
     CU_ASSERT_EQUAL(ls_engine_processed(engine), 4);
-    CU_ASSERT_EQUAL(ls_engine_most_pending(engine), 2);
-    CU_ASSERT_FALSE(ls_engine_out_of_memory(engine));
+    CU_ASSERT_EQUAL(ls_engine_greatest_pending(engine), 2);
     ls_engine_free(engine);
     ls_engine_free(NULL);
 }
 
-typedef struct counter {
-    uint64_t calls, last;
-    uint64_t stop_at;
-} counter;
+typedef struct script {
+    uint32_t kinds[32];
+    size_t count;
+    size_t stop_at;
+} script;
 
-static ls_result count_calls(void *context, const ls_engine_event *event)
+/* Kind 1 schedules a kind 2 at the same time, behind whatever is there already. */
+static ls_engine_verdict follow_script(void *context, ls_engine *engine, const ls_engine_event *event)
 {
-    counter *c = context;
-    c->calls++;
-    c->last = event->argument;
-    return c->stop_at != 0 && event->argument == c->stop_at ? LS_ERROR_LIMIT : LS_OK;
+    script *seen = context;
+    if (seen->count < 32) seen->kinds[seen->count++] = event->kind;
+    if (event->kind == 1) ls_engine_schedule(engine, event->at_ns, 2, 0, 0);
+    return seen->count == seen->stop_at ? LS_ENGINE_STOP : LS_ENGINE_CONTINUE;
 }
 
 static void test_run_limits(void)
 {
     ls_engine *engine = ls_engine_new();
-    CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
-    for (uint64_t i = 1; i <= 100; i++) CU_ASSERT_EQUAL(ls_engine_schedule(engine, (int64_t)i * 10, 0, 0, i), LS_OK);
-    counter c = {0};
-    CU_ASSERT_EQUAL(ls_engine_run(engine, 9, 0, count_calls, &c), LS_OK); /* nothing is due, the clock stays */
-    CU_ASSERT_EQUAL(c.calls, 0);
+    CU_ASSERT_FATAL(engine != NULL);
+    script seen = {.count = 0};
+    CU_ASSERT_EQUAL(ls_engine_run(engine, 1000, 0, follow_script, &seen), LS_ENGINE_EMPTY);
     CU_ASSERT_EQUAL(ls_engine_now(engine), 0);
-    CU_ASSERT_EQUAL(ls_engine_run(engine, 200, 0, count_calls, &c), LS_OK); /* the border is included */
-    CU_ASSERT_EQUAL(c.calls, 20);
-    CU_ASSERT_EQUAL(ls_engine_now(engine), 200);
-    CU_ASSERT_EQUAL(ls_engine_run(engine, 205, 0, count_calls, &c), LS_OK);
-    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 202, 0, 0, 1000), LS_OK); /* before the event that was looked at */
-    CU_ASSERT_EQUAL(ls_engine_run(engine, 1000, 3, count_calls, &c), LS_OK);
-    CU_ASSERT_EQUAL(c.calls, 23);
-    CU_ASSERT_EQUAL(c.last, 22);
-    c.stop_at = 50;
-    CU_ASSERT_EQUAL(ls_engine_run(engine, LS_NEVER_NS, 0, count_calls, &c), LS_ERROR_LIMIT);
-    CU_ASSERT_EQUAL(c.last, 50);
-    CU_ASSERT_EQUAL(ls_engine_now(engine), 500);
-    CU_ASSERT_EQUAL(ls_engine_processed(engine), 51);
-    CU_ASSERT_EQUAL(ls_engine_pending(engine), 50);
-    CU_ASSERT_EQUAL(ls_engine_run(engine, LS_NEVER_NS, 0, count_calls, &c), LS_OK); /* and goes on */
-    CU_ASSERT_EQUAL(c.calls, 101);
-    CU_ASSERT_EQUAL(ls_engine_pending(engine), 0);
-    CU_ASSERT_EQUAL(ls_engine_run(engine, LS_NEVER_NS, 0, count_calls, &c), LS_OK);
-    CU_ASSERT_EQUAL(c.calls, 101);
+    ls_engine_schedule(engine, 1000, 1, 0, 0);
+    ls_engine_schedule(engine, 1000, 3, 0, 0);
+    ls_engine_schedule(engine, 5000000, 4, 0, 0);
+    ls_engine_schedule(engine, 5000001, 5, 0, 0);
+    CU_ASSERT_EQUAL(ls_engine_run(engine, 999, 0, follow_script, &seen), LS_ENGINE_TIME_LIMIT);
+    CU_ASSERT_EQUAL(seen.count, 0);
+    CU_ASSERT_EQUAL(ls_engine_now(engine), 999);
+    CU_ASSERT_EQUAL(ls_engine_run(engine, 998, 0, follow_script, &seen), LS_ENGINE_TIME_LIMIT);
+    CU_ASSERT_EQUAL(ls_engine_now(engine), 999);
+    CU_ASSERT_EQUAL(ls_engine_run(engine, 1000, 0, follow_script, &seen), LS_ENGINE_TIME_LIMIT);
+    CU_ASSERT(seen.count == 3 && seen.kinds[0] == 1 && seen.kinds[1] == 3 && seen.kinds[2] == 2);
+    CU_ASSERT_EQUAL(ls_engine_run(engine, 4999999, 0, follow_script, &seen), LS_ENGINE_TIME_LIMIT);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 4999999, 6, 0, 0), LS_OK);
+    CU_ASSERT_EQUAL(ls_engine_schedule(engine, 5000000, 7, 0, 0), LS_OK);
+    CU_ASSERT_EQUAL(ls_engine_run(engine, LS_NEVER_NS, 2, follow_script, &seen), LS_ENGINE_EVENT_LIMIT);
+    CU_ASSERT(seen.count == 5 && seen.kinds[3] == 6 && seen.kinds[4] == 4);
+    seen.stop_at = 6;
+    CU_ASSERT_EQUAL(ls_engine_run(engine, LS_NEVER_NS, 0, follow_script, &seen), LS_ENGINE_STOPPED);
+    CU_ASSERT_EQUAL(seen.kinds[5], 7);
+    CU_ASSERT_EQUAL(ls_engine_now(engine), 5000000);
+    CU_ASSERT_EQUAL(ls_engine_run(engine, LS_NEVER_NS, 0, follow_script, &seen), LS_ENGINE_EMPTY);
+    CU_ASSERT_EQUAL(ls_engine_now(engine), 5000001);
+    CU_ASSERT_EQUAL(ls_engine_processed(engine), 7);
     ls_engine_free(engine);
 }
 
-/* In a steady state nothing is allocated, mixed time scales included. */
-static void test_steady_state(void)
-{
-    int64_t (*const delays[])(trial *) = {exponential_second, one_hour_among_microseconds, every_scale_of_an_hour};
-    for (int i = 0; i < 3; i++) {
-        trial t;
-        begin_trial(&t, 1, delays[i]);
-        t.children_percent = 100;
-        for (int k = 0; k < 2000; k++) schedule_one(&t);
-        t.wrong += ls_engine_run(t.engine, LS_NEVER_NS, 100000, handle, &t) != LS_OK;
-        uint64_t before = ls_allocations_made();
-        t.wrong += ls_engine_run(t.engine, LS_NEVER_NS, 50000, handle, &t) != LS_OK;
-        CU_ASSERT(ls_allocations_made() - before <= 2); /* an array may still find a new maximum */
-        end_trial(&t, "steady state", 1);
-    }
-}
-
-/* What has been scheduled before memory ran out comes in order once there is some again, unless memory was wanting when
- * events were to be brought near: then the engine says so and does nothing more. */
-static void out_of_memory_after(int64_t successes, int64_t (*delay_ns)(trial *), uint64_t *refused, uint64_t *stuck)
-{
-    trial t = {.random = ls_random_open(2, 0, LS_RANDOM_TEST, 0), .delay_ns = delay_ns};
-    ls_fail_allocations_after(successes);
-    t.engine = ls_engine_new();
-    bool failed = t.engine == NULL;
-    for (int i = 0; i < 3000 && !failed; i++) {
-        int64_t now_ns = ls_engine_now(t.engine), wait_ns = delay_ns(&t);
-        failed = schedule_at(&t, wait_ns > LS_NEVER_NS - 1 - now_ns ? LS_NEVER_NS - 1 : now_ns + wait_ns) != LS_OK;
-        if (!failed && i % 5 == 4) {
-            ls_engine_event event;
-            failed = !ls_engine_next(t.engine, &event);
-            if (!failed) t.wrong += !is_expected(&t, &event);
-        }
-    }
-    ls_fail_allocations_after(-1);
-    if (t.engine == NULL) {
-        CU_ASSERT_EQUAL(successes, 0);
-        return;
-    }
-    if (ls_engine_out_of_memory(t.engine)) {
-        ls_engine_event event;
-        counter c = {0};
-        CU_ASSERT_FALSE(ls_engine_next(t.engine, &event));
-        CU_ASSERT_EQUAL(ls_engine_schedule(t.engine, ls_engine_now(t.engine), 0, 0, 0), LS_ERROR_MEMORY);
-        CU_ASSERT_EQUAL(ls_engine_run(t.engine, LS_NEVER_NS, 0, count_calls, &c), LS_ERROR_MEMORY);
-        CU_ASSERT_EQUAL(c.calls, 0);
-        ls_engine_free(t.engine);
-        free(t.expected.heap);
-        (*stuck)++;
-        return;
-    }
-    *refused += failed;
-    CU_ASSERT_EQUAL(t.expected.count, ls_engine_pending(t.engine));
-    end_trial(&t, "out of memory", 2);
-}
-
+/* Every allocation in turn fails: the refused event is not there, all others are, and trying again succeeds. */
 static void test_out_of_memory(void)
 {
-    uint64_t refused = 0, stuck = 0;
-    for (uint32_t p = 0; p < PATTERNS; p++) {
-        for (int64_t successes = 0; successes < 40; successes++) {
-            out_of_memory_after(successes, patterns[p].delay_ns, &refused, &stuck);
+    ls_fail_allocations_after(0);
+    CU_ASSERT_PTR_NULL(ls_engine_new());
+    ls_fail_allocations_after(-1);
+    ls_engine *engine = ls_engine_new();
+    CU_ASSERT_FATAL(engine != NULL);
+    ls_random random = ls_random_open(17, 0, LS_RANDOM_TEST, 0);
+    uint64_t refused = 0, scheduled = 0;
+    ls_fail_allocations_after(0);
+    while (scheduled < 5000) {
+        int64_t at_ns = delay_all_scales(&random, 0, 0);
+        ls_result result = ls_engine_schedule(engine, at_ns, 0, 0, scheduled);
+        if (result == LS_ERROR_MEMORY) {
+            refused++;
+            CU_ASSERT_EQUAL(ls_engine_pending(engine), scheduled);
+            ls_fail_allocations_after(1);
+            result = ls_engine_schedule(engine, at_ns, 0, 0, scheduled);
+            ls_fail_allocations_after(0);
         }
+        if (result != LS_OK) break;
+        scheduled++;
     }
-    CU_ASSERT(refused > 10); /* by schedule */
-    CU_ASSERT(stuck > 10);   /* by next */
+    CU_ASSERT_EQUAL(scheduled, 5000);
+    CU_ASSERT_EQUAL(refused, 8); /* 0, 64, 128, .. 4096 */
+    uint64_t sum = 0, popped = 0;
+    int64_t last_ns = 0;
+    for (ls_engine_event event; ls_engine_next(engine, &event); popped++) {
+        CU_ASSERT_FATAL(event.at_ns >= last_ns);
+        last_ns = event.at_ns;
+        sum += event.argument;
+    }
+    ls_fail_allocations_after(-1);
+    CU_ASSERT_EQUAL(popped, 5000);
+    CU_ASSERT_EQUAL(sum, 5000u * 4999u / 2u);
+    ls_engine_free(engine);
 }
 
-LS_SUITE(engine, {"mixed traffic", test_mixed}, {"growth and shrinking", test_growth_and_shrinking},
-         {"few events", test_few}, {"thousands at one moment", test_one_moment}, {"ever finer", test_halving},
-         {"refusals", test_refusals}, {"limits of a run", test_run_limits}, {"steady state", test_steady_state},
-         {"out of memory", test_out_of_memory})
+LS_SUITE(engine, {"against a searched list", test_against_reference}, {"mixed patterns", test_mixed_patterns},
+         {"fill and drain, sorted", test_fill_and_drain}, {"grow, hold, shrink", test_grow_hold_shrink},
+         {"past, never, last moment", test_refusals}, {"limits of a run", test_run_limits},
+         {"every growth refused once", test_out_of_memory})

@@ -211,7 +211,8 @@ static ls_engine_verdict duel_handler(void *context, ls_engine *engine, const ls
 /* Runs to a little beyond now, or to a little before the next event: the clock then stands between events. */
 static void duel_run_a_little(duel *both)
 {
-    int64_t now_ns = ls_engine_now(both->engine), until_ns = now_ns + (int64_t)ls_random_below(&both->random, 1000);
+    int64_t now_ns = ls_engine_now(both->engine), most_ns = LS_NEVER_NS - 1 - now_ns;
+    int64_t until_ns = now_ns + (int64_t)ls_random_below(&both->random, most_ns < 999 ? (uint64_t)most_ns + 1 : 1000);
     if (both->list.count > 0 && ls_random_below(&both->random, 2) == 0) {
         int64_t next_ns = both->list.events[reference_least(&both->list)].at_ns;
         until_ns = next_ns - (int64_t)ls_random_below(&both->random, (uint64_t)(next_ns - now_ns) / 2 + 1);

@@ -713,7 +713,7 @@ static void test_out_of_memory(void)
     ls_run_result result = ls_test_simulate(&scenario, 23, 0);
     CU_ASSERT(of(&result, LS_METRIC_BATCHES_PER_COMMIT) > 64);
     fail_allocations(&scenario, 60);
-    scenario.producers.count = 300; /* so many events that they are sorted out in stages, which takes memory too */
+    scenario.producers.count = 300; /* so many events that their queue grows */
     scenario.producers.established = true;
     scenario.batches.rate_per_s = 0.2;
     scenario.duration_s = 0.5;

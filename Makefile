@@ -32,7 +32,7 @@ BENCH    = $(BUILD)/run-bench
 .DELETE_ON_ERROR:
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian, Ubuntu), or name it
 	@./setup.sh build
@@ -41,20 +41,25 @@ all: $(PROGRAM) $(RUNNER) $(BENCH) ## build the program, the tests and the bench
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	@ar rcs $@ $^
 
 $(PROGRAM): $(BUILD)/experiments/main.o $(LIBRARY)
-	$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
+	@echo "link $@"
+	@$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
 
 $(RUNNER): $(TEST_OBJECTS) $(LIBRARY)
-	$(CC) $(SANITIZE) -o $@ $^ -lcunit $(LDLIBS)
+	@echo "link $@"
+	@$(CC) $(SANITIZE) -o $@ $^ -lcunit $(LDLIBS)
 
 $(BENCH): $(BENCH_OBJECTS) $(LIBRARY)
-	$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
+	@echo "link $@"
+	@$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+library: $(LIBRARY)
 
 test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
 	LAKESTREAM=$(PROGRAM) $(RUNNER) $(SUITE)
@@ -97,22 +102,31 @@ bench: $(BENCH) $(PROGRAM) ## measure speed, with peers and limits beside it (NA
 
 # Each decoder's fuzzer runs FUZZ_SECONDS from the corpus kept in build/fuzz; a crash leaves its input there and fails.
 FUZZ_SECONDS ?= 60
-FUZZ_FLAGS = -std=c17 -O1 -g -D_GNU_SOURCE -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-             $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+FUZZ_CHECKS   = address,undefined -fno-sanitize-recover=all
 
-build/fuzz/%: tests/fuzz/%.c $(SOURCES)
-	@mkdir -p $@.corpus
-	clang $(FUZZ_FLAGS) -o $@ $< $(SOURCES) $(LDLIBS)
-
-fuzz: $(FUZZERS:%=build/fuzz/%) ## run each decoder's fuzzer for FUZZ_SECONDS (60)
+fuzz: ## run each decoder's fuzzer for FUZZ_SECONDS (60)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) library BUILD=build/fuzz CC=clang OPTIMISE='-O1 -g' \
+	  SANITIZE='-fsanitize=fuzzer-no-link,$(FUZZ_CHECKS)'
+	@set -e; for name in $(FUZZERS); do mkdir -p build/fuzz/$$name.corpus; \
+	  clang -std=c17 -O1 -g -D_GNU_SOURCE -I. $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null) \
+	    -fsanitize=fuzzer,$(FUZZ_CHECKS) -o build/fuzz/$$name tests/fuzz/$$name.c build/fuzz/liblakestream.a $(LDLIBS); done
 	@set -e; pids=; for name in $(FUZZERS); do \
 	  (cd build/fuzz && ./$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
 	     $$name.corpus >$$name.log 2>&1) & pids="$$pids $$!:$$name"; \
 	done; failed=0; for each in $$pids; do \
-	  if wait $${each%%:*}; then echo "fuzz: $${each##*:} clean, $$(grep -c . build/fuzz/$${each##*:}.log) lines of log," \
+	  if wait $${each%%:*}; then echo "fuzz: $${each##*:} clean," \
 	       "$$(sed -n 's/^stat::number_of_executed_units: *//p' build/fuzz/$${each##*:}.log) inputs"; \
 	  else echo "fuzz: $${each##*:} FAILED, see build/fuzz/$${each##*:}.log"; tail -n 40 build/fuzz/$${each##*:}.log; failed=1; fi; \
 	done; exit $$failed
+
+# Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile). Leave ENDPOINT out for AWS itself.
+validate-s3: $(PROGRAM) $(RUNNER) ## conformance, calibration, validation on a given store: ENDPOINT=http://HOST:PORT BUCKET=NAME
+	@test -n "$(BUCKET)" || { echo "validate-s3: give BUCKET=name and, unless it is AWS, ENDPOINT=http://host:port" >&2; exit 2; }
+	@mkdir -p results
+	AWS_ENDPOINT_URL="$(ENDPOINT)" LAKESTREAM_STORE="s3://$(BUCKET)/lakestream-conformance" $(RUNNER) given_store
+	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) calibrate --backend "s3://$(BUCKET)/lakestream-calibration" -o results/$(BUCKET).model.json
+	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) validate experiments/v1-policies.json \
+	  --backend "s3://$(BUCKET)/lakestream-validation" --model results/$(BUCKET).model.json
 
 install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/lakestream/experiments/plots
@@ -125,4 +139,4 @@ install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all test figures check asan tsan tidy bench fuzz install clean
+.PHONY: help setup all library test figures check asan tsan tidy bench fuzz validate-s3 install clean

@@ -1,9 +1,9 @@
 /* delay.c - a store that delays another by a law, so that a memory store keeps the time of a remote one.
  *
- * An operation submitted at t with drawn latency L goes to the inner store at t + effect_share * L, where it takes effect,
- * and its reply is handed out at t + L, or when the inner store has answered if that is later. Both moments stand in one
- * heap ordered by time, then by submission: so even a poll that comes late carries out everything in the order in which it
- * was due. Inner replies are copied, for they die with the inner callback.
+ * An operation submitted at t with drawn latency L goes to the inner store at t + effect_share * L, where it takes
+ * effect, and its reply is handed out at t + L, or when the inner store has answered if that is later. Both moments
+ * stand in one heap ordered by time, then by submission: so even a poll that comes late carries out everything in the
+ * order in which it was due. Inner replies are copied, for they die with the inner callback.
  */
 #include "backend/store.h"
 
@@ -212,7 +212,8 @@ static ls_result delay_poll(ls_store *base, int64_t timeout_ns, uint32_t *finish
         int64_t until_ns = deadline_ns;
         if (store->heap_count > 0 && store->heap[0]->due_ns < until_ns) until_ns = store->heap[0]->due_ns;
         uint32_t inner_finished;
-        result = ls_store_poll(store->inner, until_ns == LS_NEVER_NS ? LS_NEVER_NS : until_ns - now_ns, &inner_finished);
+        result =
+            ls_store_poll(store->inner, until_ns == LS_NEVER_NS ? LS_NEVER_NS : until_ns - now_ns, &inner_finished);
         if (result != LS_OK) return result;
         now_ns = monotonic_ns();
         bool interrupted = inner_finished == 0 && now_ns < until_ns;
@@ -220,7 +221,8 @@ static ls_result delay_poll(ls_store *base, int64_t timeout_ns, uint32_t *finish
     }
 }
 
-static ls_result delay_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback, void *context)
+static ls_result delay_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback,
+                              void *context)
 {
     delay_store *store = (delay_store *)base;
     if (heap_reserve(store) != LS_OK) return LS_ERROR_MEMORY;

@@ -1,30 +1,32 @@
 /* directory.c - a store in a directory of a POSIX file system: durable, and atomic between processes.
  *
- * Names.  A key's parts between slashes become folders and, the last one, a file. In each part '%', control bytes and DEL
- * are written %XX (two upper-case hexadecimal digits); everything else stands as it is. A file that holds an object has a
- * '%' after its name: no folder and no escape ends so. Thus the object "a" (file "a%") and the object "a/b" (file "b%" in
- * folder "a") live side by side, files that others put here are never taken for objects, and the folder for temporary
- * files, ".lakestream%tmp", is the name of no key ("%tm" is no escape).
+ * Names.  A key's parts between slashes become folders and, the last one, a file. In each part '%', control bytes and
+ * DEL are written %XX (two upper-case hexadecimal digits); everything else stands as it is. A file that holds an object
+ * has a '%' after its name: no folder and no escape ends so. Thus the object "a" (file "a%") and the object "a/b" (file
+ * "b%" in folder "a") live side by side, files that others put here are never taken for objects, and the folder for
+ * temporary files, ".lakestream%tmp", is the name of no key ("%tm" is no escape).
  *
  * Put.    1. Write the bytes to a new file in ".lakestream%tmp" and fsync it.
- *         2. If absent: link(2) it to its name, which fails with EEXIST if the name is taken; otherwise rename(2) it there.
- *            Either is atomic: a reader, and another process, sees the whole object or none.
+ *         2. If absent: link(2) it to its name, which fails with EEXIST if the name is taken; otherwise rename(2) it
+ *            there. Either is atomic: a reader, and another process, sees the whole object or none.
  *         3. Remove the temporary name, fsync the folder. Only then is it answered.
- *         A folder is made on demand and its parent fsynced before anything in it is acknowledged, also when another process
- *         made it a moment ago; which folders are known durable is remembered by hash. Folders are never removed, so that
- *         nobody can lose one between making it and linking into it.
- *         A failure before step 2 took effect leaves nothing: UNAVAILABLE or DENIED. One in step 3: UNKNOWN_OUTCOME. Between
- *         steps 2 and 3 others see an object that a power failure could still take back. Whoever builds on it fsyncs the
- *         same folder in his own put, which makes both last.
+ *         A folder is made on demand and its parent fsynced before anything in it is acknowledged, also when another
+ *         process made it a moment ago; which folders are known durable is remembered by hash. Folders are never
+ *         removed, so that nobody can lose one between making it and linking into it.
+ *         A failure before step 2 took effect leaves nothing: UNAVAILABLE or DENIED. One in step 3: UNKNOWN_OUTCOME.
+ *         Between steps 2 and 3 others see an object that a power failure could still take back. Whoever builds on it
+ *         fsyncs the same folder in his own put, which makes both last. (After an fsync that failed, only the disk
+ *         knows.)
  *
- * List.   Folders are read and sorted so that depth-first order is bytewise order of whole keys: a folder sorts as its name
- *         with a slash after it. Folders that can hold nothing wanted are not read. A page costs one pass over each folder
- *         it touches, whatever the folder's size; of the objects in it only as many names as the page needs are kept.
+ * List.   Folders are read and sorted so that depth-first order is bytewise order of whole keys: a folder sorts as its
+ *         name with a slash after it. Folders that can hold nothing wanted are not read. A page costs one pass over
+ *         each folder it touches, whatever the folder's size; of the objects in it only as many names as the page needs
+ *         are kept.
  *
- * Every path is walked part by part with openat and O_NOFOLLOW from the root's descriptor, so neither a key nor a symbolic
- * link leads out, and no path is ever too long. Temporary files carry host name and process: opening a store removes those
- * of dead processes of this host and those older than a day. (Should that ever hit a living one, its link fails and the put
- * is answered UNAVAILABLE.)
+ * Every path is walked part by part with openat and O_NOFOLLOW from the root's descriptor, so neither a key nor a
+ * symbolic link leads out, and no path is ever too long. Temporary files carry host name and process: opening a store
+ * removes those of dead processes of this host and those older than a day. (Should that ever hit a living one, its link
+ * fails and the put is answered UNAVAILABLE.)
  */
 #include "backend/store.h"
 
@@ -142,7 +144,8 @@ static bool object_name(const char *key, char name[FILE_NAME_BYTES])
 
 /* Replies. */
 
-static void say(directory_store *store, ls_object_reply *reply, ls_reply_status status, const char *key, const char *text)
+static void say(directory_store *store, ls_object_reply *reply, ls_reply_status status, const char *key,
+                const char *text)
 {
     reply->status = status;
     snprintf(store->message, sizeof store->message, "'%.200s': %s", key, text);
@@ -239,7 +242,8 @@ static int open_folder(directory_store *store, const char *key, size_t length, b
             errno = ENAMETOOLONG;
             return close_keeping_errno(parent);
         }
-        folder = make ? make_folder_at(store, parent, name, hash_text(key, at + part)) : open_directory_at(parent, name);
+        folder =
+            make ? make_folder_at(store, parent, name, hash_text(key, at + part)) : open_directory_at(parent, name);
         close_keeping_errno(parent);
         at += part + 1;
     }
@@ -420,7 +424,8 @@ static void get(directory_store *store, const ls_object_request *request, const 
 }
 
 /* Deleting what is not there is no failure, as on S3. */
-static void delete_object(directory_store *store, const ls_object_request *request, const char *name, ls_object_reply *reply)
+static void delete_object(directory_store *store, const ls_object_request *request, const char *name,
+                          ls_object_reply *reply)
 {
     int folder = open_folder(store, request->key, folder_length(request->key), false);
     if (folder < 0) {
@@ -521,7 +526,8 @@ static bool wants_folder(const list_search *listing, const char *folder)
 }
 
 /* Sorts one directory entry into objects or folders, or ignores it. */
-static bool list_entry(list_search *listing, const char *folder, const char *name, name_list *objects, name_list *folders)
+static bool list_entry(list_search *listing, const char *folder, const char *name, name_list *objects,
+                       name_list *folders)
 {
     char part[FILE_NAME_BYTES];
     bool is_object;
@@ -567,7 +573,8 @@ static bool read_folder(list_search *listing, const char *folder, name_list *obj
     return good;
 }
 
-/* Adds the wanted keys below a folder, in order, until there are enough; false with errno. No deeper than a key has parts. */
+/* Adds the wanted keys below a folder, in order, until there are enough; false with errno. No deeper than a key has
+ * parts. */
 static bool list_folder(list_search *listing, const char *folder)
 {
     name_list objects = {0}, folders = {0};
@@ -633,7 +640,8 @@ static bool list_page(list_search *listing, uint32_t limit, bool *truncated)
 
 /* A page whose objects were all deleted under our hands is followed by the next, so that a caller who pages by the last
  * key always gets on. */
-static bool list_until_found(list_search *listing, uint32_t limit, uint64_t *sizes, int64_t *times, ls_object_reply *reply)
+static bool list_until_found(list_search *listing, uint32_t limit, uint64_t *sizes, int64_t *times,
+                             ls_object_reply *reply)
 {
     char *after = NULL;
     bool good, again;
@@ -710,7 +718,8 @@ static void carry_out(directory_store *store, const queued *operation)
     ls_free((void *)reply.body);
 }
 
-static ls_result directory_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback, void *context)
+static ls_result directory_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback,
+                                  void *context)
 {
     directory_store *store = (directory_store *)base;
     queued *operation = ls_allocate_array(1, sizeof *operation);
@@ -866,7 +875,8 @@ ls_store *ls_store_open_directory(const char *root, ls_error *error)
     store->temporary = -1;
     store->root = open_root(root);
     if (store->root < 0) {
-        ls_fail(error, LS_ERROR_IO, "cannot open or make the directory '%s': %s%s", root, strerror(errno), advice(errno));
+        ls_fail(error, LS_ERROR_IO, "cannot open or make the directory '%s': %s%s", root, strerror(errno),
+                advice(errno));
         directory_destroy(&store->base);
         return NULL;
     }

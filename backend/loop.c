@@ -1,11 +1,11 @@
 /* loop.c - the real-time loop of loop.h.
  *
- * One pass of ls_loop_run takes all timers that are due out of a 4-ary heap, calls them in order, and then polls the store,
- * at most until the next timer. What a timer's or a reply's handler adds waits for the next pass; so neither timers that
- * always set another for now, nor a store that answers at once, can keep the other side from its turn.
+ * One pass of ls_loop_run takes all timers that are due out of a 4-ary heap, calls them in order, and then polls the
+ * store, at most until the next timer. What a timer's or a reply's handler adds waits for the next pass; so neither
+ * timers that always set another for now, nor a store that answers at once, can keep the other side from its turn.
  *
- * A request in flight is one allocation that holds its key (and, for a list, the key it starts after) behind the struct; its
- * body is another. Both live until the store's callback has returned.
+ * A request in flight is one allocation that holds its key (and, for a list, the key it starts after) behind the
+ * struct; its body is another. Both live until the store's callback has returned.
  */
 #include "backend/loop.h"
 
@@ -75,7 +75,8 @@ static void fail_run(ls_loop *loop, ls_result result)
     if (result == LS_OK || loop->result != LS_OK) return;
     ls_error last = loop->error;
     const char *between = last.text[0] != '\0' ? "; last message: " : "";
-    loop->result = ls_fail(&loop->error, result, "the run ended: %s%s%.900s", ls_result_name(result), between, last.text);
+    loop->result =
+        ls_fail(&loop->error, result, "the run ended: %s%s%.900s", ls_result_name(result), between, last.text);
 }
 
 /* Timers. */
@@ -264,7 +265,8 @@ static ls_result submit(ls_loop *loop, const ls_store_request *wanted, uint32_t 
     if (request == NULL) return LS_ERROR_MEMORY;
     request->kind = kind;
     request->entity = entity;
-    if (wanted->operation == LS_GET && wanted->known != NULL) request->request.known = ls_manifest_retain(wanted->known);
+    if (wanted->operation == LS_GET && wanted->known != NULL)
+        request->request.known = ls_manifest_retain(wanted->known);
     if (wanted->operation == LS_PUT) {
         ls_result result = fill_body(loop, request, wanted->manifest);
         if (result != LS_OK) {
@@ -286,7 +288,8 @@ ls_result ls_loop_submit(ls_loop *loop, const ls_store_request *request, uint32_
 
 static void keep_message(ls_loop *loop, const loop_request *request, const char *message)
 {
-    ls_fail(&loop->error, LS_OK, "%s of '%s': %s", ls_operation_name(request->request.operation), request->key, message);
+    ls_fail(&loop->error, LS_OK, "%s of '%s': %s", ls_operation_name(request->request.operation), request->key,
+            message);
 }
 
 static void count(ls_loop *loop, const loop_request *request, const ls_object_reply *reply, ls_reply_status status)
@@ -300,7 +303,8 @@ static void count(ls_loop *loop, const loop_request *request, const ls_object_re
 }
 
 /* What cannot be read becomes LS_REPLY_INVALID with its reason kept; only want of memory ends the run. */
-static ls_result judge(ls_loop *loop, const loop_request *request, ls_result result, const ls_error *error, ls_store_reply *reply)
+static ls_result judge(ls_loop *loop, const loop_request *request, ls_result result, const ls_error *error,
+                       ls_store_reply *reply)
 {
     if (result == LS_OK || result == LS_ERROR_MEMORY) return result;
     reply->status = LS_REPLY_INVALID;
@@ -316,8 +320,8 @@ static ls_result decode_manifest(ls_loop *loop, const loop_request *request, con
     ls_error error = {""};
     ls_result result;
     if (wanted->range == LS_RANGE_SUFFIX) {
-        result = ls_manifest_decode_tail(object->body, (size_t)object->body_bytes, object->object_bytes, wanted->key.number,
-                                         wanted->known, &manifest, &reply->needed_bytes, &error);
+        result = ls_manifest_decode_tail(object->body, (size_t)object->body_bytes, object->object_bytes,
+                                         wanted->key.number, wanted->known, &manifest, &reply->needed_bytes, &error);
     } else {
         result = ls_manifest_decode(object->body, (size_t)object->body_bytes, wanted->key.number, &manifest, &error);
     }
@@ -337,14 +341,16 @@ static ls_result find_slice(const ls_store_request *wanted, const ls_tgb_index *
     }
     const ls_slice *found = ls_tgb_slice(index, wanted->slice.data_rank, wanted->slice.context_rank);
     if (found == NULL) {
-        return ls_fail(error, LS_ERROR_CORRUPT, "no slice for data rank %" PRIu32 ", context rank %" PRIu32 ": the object has %" PRIu32 " x %" PRIu32,
+        return ls_fail(error, LS_ERROR_CORRUPT,
+                       "no slice for data rank %" PRIu32 ", context rank %" PRIu32 ": the object has %" PRIu32
+                       " x %" PRIu32,
                        wanted->slice.data_rank, wanted->slice.context_rank, index->data_ranks, index->context_ranks);
     }
     *slice = *found;
     return LS_OK;
 }
 
-/* A footer that does not fit into the suffix asked for contradicts the manifest's entry, which tells its exact length. */
+/* A footer that does not fit into the suffix asked for contradicts the manifest's entry, which tells its length. */
 static ls_result decode_footer(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
                                ls_store_reply *reply)
 {
@@ -362,7 +368,8 @@ static ls_result decode_footer(ls_loop *loop, const loop_request *request, const
     return judge(loop, request, result, &error, reply);
 }
 
-static ls_result verify_slice(ls_loop *loop, const loop_request *request, const ls_object_reply *object, ls_store_reply *reply)
+static ls_result verify_slice(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                              ls_store_reply *reply)
 {
     ls_error error = {""};
     ls_result result =
@@ -370,7 +377,8 @@ static ls_result verify_slice(ls_loop *loop, const loop_request *request, const 
     return judge(loop, request, result, &error, reply);
 }
 
-static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_object_reply *object, ls_store_reply *reply)
+static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                           ls_store_reply *reply)
 {
     const ls_store_request *wanted = &request->request;
     bool is_data = wanted->key.kind == LS_OBJECT_DATA;
@@ -382,7 +390,8 @@ static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_
     return LS_OK;
 }
 
-static ls_result take_body(ls_loop *loop, const loop_request *request, const ls_object_reply *object, ls_store_reply *reply)
+static ls_result take_body(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                           ls_store_reply *reply)
 {
     const ls_store_request *wanted = &request->request;
     uint64_t offset = 0;
@@ -416,10 +425,10 @@ static const char *read_names(const ls_loop *loop, const loop_request *request, 
     return greatest;
 }
 
-/* Takes a page in. Sets *again when it held nothing of ours and there is more: the next page is then on its way. A page that
- * claims more but names nothing to go on from must not pass for the end: floors might lie beyond. */
-static ls_result take_page(ls_loop *loop, const loop_request *request, const ls_object_reply *object, ls_store_reply *reply,
-                           bool *again)
+/* Takes a page in. Sets *again when it held nothing of ours and there is more: the next page is then on its way. A page
+ * that claims more but names nothing to go on from must not pass for the end: floors might lie beyond. */
+static ls_result take_page(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                           ls_store_reply *reply, bool *again)
 {
     if (request->request.operation != LS_LIST || object->status != LS_REPLY_OK) return LS_OK;
     const char *greatest = read_names(loop, request, object, reply);

@@ -2,8 +2,9 @@
  *
  * Objects stand in a skip list ordered bytewise by key (Pugh, "Skip lists: a probabilistic alternative to balanced
  * trees", 1990), because list needs order and start-after; the height of a node comes from a hash of its key, so that a
- * run repeats exactly. Each operation takes effect at submit, which fixes its answer; the answer waits in a queue for the
- * next poll. Bodies are reference-counted, so an answer keeps the bytes it saw while the object is replaced or deleted.
+ * run repeats exactly. Each operation takes effect at submit, which fixes its answer; the answer waits in a queue for
+ * the next poll. Bodies are reference-counted, so an answer keeps the bytes it saw while the object is replaced or
+ * deleted.
  */
 #include "backend/store.h"
 
@@ -71,7 +72,8 @@ static uint32_t height_of(const char *key)
     return height;
 }
 
-/* The first node whose key is at least `key` (or, if `beyond`, greater); links[i] is the pointer that leads past it at level i. */
+/* The first node whose key is at least `key` (or, if `beyond`, greater); links[i] is the pointer that leads past it at
+ * level i. */
 static memory_node *find(memory_store *store, const char *key, bool beyond, memory_node **links[HEIGHT_MAX])
 {
     memory_node **level = store->head;
@@ -243,7 +245,8 @@ static void answer_free(memory_answer *answer)
     ls_free(answer);
 }
 
-static ls_result memory_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback, void *context)
+static ls_result memory_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback,
+                               void *context)
 {
     memory_store *store = (memory_store *)base;
     memory_answer *answer = ls_allocate_array(1, sizeof *answer);

@@ -1,4 +1,5 @@
-/* store.c - what all stores have in common: the checks before submit, the one-operation call, the probe, opening by address.
+/* store.c - what all stores have in common: the checks before submit, the one-operation call, the probe, opening by
+ * address.
  *
  * Keys are checked here and nowhere else, so every store refuses the same names: what a directory could not hold safely
  * ("..", empty parts) is refused in memory and on S3 too, and a lake can be copied between stores.
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Length of the UTF-8 sequence at text, 0 if there is none (RFC 3629: no overlong forms, surrogates, or beyond U+10FFFF). */
+/* Length of the UTF-8 sequence at text, 0 if there is none (RFC 3629: no overlong forms, surrogates, or beyond
+ * U+10FFFF). */
 static size_t utf8_length(const unsigned char *text)
 {
     unsigned char lead = text[0], low = 0x80, high = 0xbf;
@@ -89,7 +91,8 @@ static bool request_is_valid(const ls_object_request *request)
 {
     switch (request->operation) {
     case LS_LIST: return list_is_valid(request);
-    case LS_PUT: return ls_store_key_problem(request->key) == NULL && (request->body != NULL || request->body_bytes == 0);
+    case LS_PUT:
+        return ls_store_key_problem(request->key) == NULL && (request->body != NULL || request->body_bytes == 0);
     case LS_GET: return ls_store_key_problem(request->key) == NULL && request->range <= LS_RANGE_SPAN;
     case LS_HEAD:
     case LS_DELETE: return ls_store_key_problem(request->key) == NULL;
@@ -144,7 +147,8 @@ static ls_store *open_local(const char *address, ls_error *error)
         return store;
     }
     if (root != NULL && root[0] != '\0') return ls_store_open_directory(root, error);
-    ls_fail(error, LS_ERROR_INVALID, "'%s' names no store; expected 'memory', 'dir:PATH' or 's3://bucket/prefix'", address);
+    ls_fail(error, LS_ERROR_INVALID, "'%s' names no store; expected 'memory', 'dir:PATH' or 's3://bucket/prefix'",
+            address);
     return NULL;
 }
 
@@ -200,7 +204,8 @@ static void call_finished(void *context, const ls_object_reply *reply)
 }
 
 /* Hands the outcome over; frees state. */
-static ls_result call_result(call *state, ls_reply_status *status, uint8_t **body, uint64_t *body_bytes, ls_error *error)
+static ls_result call_result(call *state, ls_reply_status *status, uint8_t **body, uint64_t *body_bytes,
+                             ls_error *error)
 {
     ls_result result = state->result;
     *status = state->status;
@@ -288,7 +293,8 @@ static ls_result probe_round(probe_trial *trial, uint32_t first, uint32_t count)
     ls_result result = LS_OK;
     uint32_t started = first, waiting;
     for (; started < first + count && result == LS_OK; started++) {
-        if (trial->creator[started].status != PROBE_UNDECIDED && trial->creator[started].status != LS_REPLY_CONFLICT_RETRY) {
+        if (trial->creator[started].status != PROBE_UNDECIDED &&
+            trial->creator[started].status != LS_REPLY_CONFLICT_RETRY) {
             continue;
         }
         result = probe_submit(trial, &trial->creator[started]);
@@ -309,7 +315,8 @@ static ls_result probe_create(probe_trial *trial, uint32_t first, uint32_t count
         uint32_t undecided = 0;
         ls_result result = probe_round(trial, first, count);
         if (result != LS_OK) return result;
-        for (uint32_t i = first; i < first + count; i++) undecided += trial->creator[i].status == LS_REPLY_CONFLICT_RETRY;
+        for (uint32_t i = first; i < first + count; i++)
+            undecided += trial->creator[i].status == LS_REPLY_CONFLICT_RETRY;
         if (undecided == 0) return LS_OK;
     }
     return LS_OK;
@@ -325,19 +332,22 @@ static ls_result probe_judge_replies(const probe_trial *trial, uint32_t *winner,
             winners++;
             *winner = i;
         } else if (creator->status != LS_REPLY_EXISTS && creator->status != LS_REPLY_CONFLICT_RETRY) {
-            return ls_fail(error, LS_ERROR_IO, "probe of put-if-absent inconclusive: creating '%s' was answered '%s' (%s)",
-                           trial->key, ls_reply_status_name(creator->status), creator->message.text);
+            return ls_fail(error, LS_ERROR_IO,
+                           "probe of put-if-absent inconclusive: creating '%s' was answered '%s' (%s)", trial->key,
+                           ls_reply_status_name(creator->status), creator->message.text);
         }
     }
     if (winners == 1) return LS_OK;
     if (winners == 0) {
         return ls_fail(error, LS_ERROR_IO,
-                       "probe of put-if-absent inconclusive: none of %" PRIu32 " creators of '%s' won; if a probe of the "
+                       "probe of put-if-absent inconclusive: none of %" PRIu32
+                       " creators of '%s' won; if a probe of the "
                        "same nonce left that object behind, delete it or probe again with another nonce",
                        trial->creators, trial->key);
     }
     return ls_fail(error, LS_ERROR_IO,
-                   "the store does not honour put-if-absent: %" PRIu32 " of %" PRIu32 " creators of '%s' won, exactly one "
+                   "the store does not honour put-if-absent: %" PRIu32 " of %" PRIu32
+                   " creators of '%s' won, exactly one "
                    "must; commits on it would overwrite each other, use another store",
                    winners, trial->creators, trial->key);
 }

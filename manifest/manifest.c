@@ -27,7 +27,8 @@ typedef struct chunk {
     uint32_t references;
     uint32_t count;
     uint32_t depth;
-    uint32_t chain; /* at first_step */
+    uint32_t chain; /* at first_step, unless unknown yet: computed when first asked for */
+    bool chain_unknown;
     ls_entry entries[];
 } chunk;
 
@@ -52,13 +53,14 @@ struct ls_manifest {
     uint32_t row_count;
     uint32_t open_rows;
     uint32_t level; /* of the root of rows */
-    uint32_t chain; /* at end_step */
+    uint32_t chain; /* at end_step, unless unknown yet */
+    bool chain_unknown;
     uint32_t references;
 };
 
 /* --- chunks ----------------------------------------------------------------------------------------------------- */
 
-/* Takes over one reference to parent only on success. */
+/* Takes over one reference to parent only on success. chain is used when there is no parent to compute it from. */
 static chunk *chunk_new(chunk *parent, uint64_t first_step, uint32_t chain, const ls_entry *entries, uint32_t count)
 {
     chunk *made = ls_allocate(sizeof *made + (size_t)count * sizeof(ls_entry));
@@ -66,6 +68,7 @@ static chunk *chunk_new(chunk *parent, uint64_t first_step, uint32_t chain, cons
     made->parent = parent;
     made->first_step = first_step;
     made->chain = chain;
+    made->chain_unknown = parent != NULL;
     made->references = 1;
     made->count = count;
     made->depth = parent == NULL ? 0 : parent->depth + 1;
@@ -297,12 +300,36 @@ uint64_t ls_manifest_tail_bytes(const ls_manifest *manifest, uint64_t known_end_
     return tail < whole ? tail : whole;
 }
 
+/* The chain at a chunk's first step. A simulation never encodes, so chains are computed when somebody asks: from the oldest
+ * chunk whose chain is unknown forwards, a stretch of the (backward) list at a time. The cache is no change of content. */
+static uint32_t chunk_chain(chunk *head)
+{
+    enum { STRETCH = 512 };
+    while (head->chain_unknown) {
+        chunk *unknown[STRETCH];
+        uint32_t count = 0;
+        for (chunk *at = head; at->chain_unknown; at = at->parent) unknown[count++ % STRETCH] = at;
+        for (uint32_t done = 0; done < count && done < STRETCH; done++) {
+            chunk *next = unknown[(count - 1 - done) % STRETCH];
+            next->chain = ls_chain_extend(next->parent->chain, next->parent->entries, next->parent->count);
+            next->chain_unknown = false;
+        }
+    }
+    return head->chain;
+}
+
 uint32_t ls_manifest_chain(const ls_manifest *manifest, uint64_t step)
 {
     if (step < manifest->trim_step) step = manifest->trim_step;
-    if (step >= manifest->end_step) return manifest->chain;
-    const chunk *part = chunk_find(manifest->entries, step);
-    return ls_chain_extend(part->chain, part->entries, step - part->first_step);
+    ls_manifest *cache = (ls_manifest *)(uintptr_t)manifest;
+    chunk *head = manifest->entries;
+    if (step >= manifest->end_step) {
+        if (manifest->chain_unknown) cache->chain = ls_chain_extend(chunk_chain(head), head->entries, head->count);
+        cache->chain_unknown = false;
+        return manifest->chain;
+    }
+    chunk *part = (chunk *)(uintptr_t)chunk_find(head, step);
+    return ls_chain_extend(chunk_chain(part), part->entries, step - part->first_step);
 }
 
 bool ls_manifest_entry(const ls_manifest *manifest, uint64_t step, ls_entry *entry)
@@ -405,7 +432,8 @@ ls_result ls_manifest_append(const ls_manifest *parent, const ls_commit *commit,
             return LS_ERROR_MEMORY;
         }
         made->end_step += commit->entry_count;
-        made->chain = ls_chain_extend(parent->chain, commit->entries, commit->entry_count);
+        if (commit->fill != NULL) commit->fill(commit->fill_context, made->entries->entries, commit->entry_count);
+        made->chain_unknown = true;
         chunk_retain(parent->entries);
     } else {
         chunk_retain(made->entries);
@@ -427,6 +455,8 @@ ls_result ls_manifest_trim(const ls_manifest *parent, ls_commit_id id, uint64_t 
     if (made == NULL) return LS_ERROR_MEMORY;
     made->low_watermark = low_watermark;
     made->trim_step = trim_step;
+    made->chain = ls_manifest_chain(parent, parent->end_step);
+    made->chain_unknown = false;
     if (trim_step == parent->trim_step) {
         chunk_retain(made->entries);
     } else if (remaining == 0) {
@@ -460,7 +490,7 @@ ls_result ls_manifest_build(const ls_manifest_parts *parts, ls_manifest **manife
     made->low_watermark = parts->low_watermark;
     made->trim_step = parts->trim_step;
     made->end_step = parts->first_step + parts->entry_count;
-    made->chain = base == NULL ? parts->chain : base->chain;
+    made->chain = base == NULL ? parts->chain : ls_manifest_chain(base, base->end_step);
     chunk *parent = base == NULL ? NULL : base->entries;
     if (parts->entry_count > 0) {
         made->entries = chunk_new(parent, parts->first_step, made->chain, parts->entries, (uint32_t)parts->entry_count);
@@ -468,7 +498,7 @@ ls_result ls_manifest_build(const ls_manifest_parts *parts, ls_manifest **manife
         if (parts->entries == NULL) {
             ls_entries_load(made->entries->entries, parts->encoded, parts->encoded_stride, parts->entry_count);
         }
-        made->chain = ls_chain_extend(made->chain, made->entries->entries, parts->entry_count);
+        made->chain_unknown = true;
         chunk_retain(parent);
     } else {
         made->entries = chunk_retain(parent);

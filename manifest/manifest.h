@@ -99,8 +99,10 @@ typedef struct ls_commit {
     ls_commit_id id;
     ls_row row;              /* the producer's new row; last_version and last_commit are filled in by the append */
     uint32_t slot;           /* of the row, or LS_NO_SLOT to register it at the end of the table */
-    const ls_entry *entries; /* appended in this order; may be NULL when entry_count is 0 */
+    const ls_entry *entries; /* appended in this order; may be NULL when entry_count is 0 or with fill */
     uint32_t entry_count;
+    void (*fill)(void *context, ls_entry *entries, uint32_t count); /* or NULL: writes the entries where they will live */
+    void *fill_context;
 } ls_commit;
 
 /* The child: version + 1, entries appended, row replaced or registered. On success *child is a new reference.

@@ -36,7 +36,6 @@ enum { BATCH_WAITING = 0, BATCH_UPLOADING, BATCH_UPLOADED, BATCH_REPEAT };
 #define TAG_UPLOAD UINT32_C(0x80000000)
 #define TAG_MASK UINT32_C(0x7fffffff)
 #define RING_START 4u
-#define ENTRIES_ON_STACK 64u
 
 ls_protocol ls_protocol_default(void)
 {
@@ -361,8 +360,9 @@ static absorbed absorb_row(ls_producer *p, ls_actions *actions)
 
 /* --- putting the next version ---------------------------------------------------------------------------------------- */
 
-static void fill_entries(const ls_producer *p, uint32_t count, ls_entry *entries)
+static void fill_entries(void *context, ls_entry *entries, uint32_t count)
 {
+    const ls_producer *p = context;
     for (uint32_t i = 0; i < count; i++) {
         const ls_batch *batch = batch_at(p, i);
         entries[i] = (ls_entry){.producer = p->producer, .sequence = p->first_sequence + i,
@@ -375,19 +375,14 @@ static ls_result put_next_version(ls_producer *p, int64_t now_ns, ls_actions *ac
 {
     uint32_t count = p->ready_count;
     if (p->batch_limit != 0 && count > p->batch_limit) count = p->batch_limit;
-    ls_entry on_stack[ENTRIES_ON_STACK];
-    ls_entry *entries = count <= ENTRIES_ON_STACK ? on_stack : ls_allocate_array(count, sizeof *entries);
-    if (entries == NULL) return LS_ERROR_MEMORY;
-    fill_entries(p, count, entries);
     p->attempt_batches = count;
     bool closes = p->joined && p->stopping && count == p->ring_count;
-    ls_commit commit = {.id = {p->incarnation, ++p->attempt_number}, .slot = p->slot, .entries = entries,
-                        .entry_count = count,
+    ls_commit commit = {.id = {p->incarnation, ++p->attempt_number}, .slot = p->slot, .entry_count = count,
+                        .fill = fill_entries, .fill_context = p,
                         .row = {.producer = p->producer, .epoch = p->epoch, .closed = closes,
                                 .next_source_offset = count == 0 ? p->source_begin : batch_at(p, count - 1)->source_end}};
     ls_manifest *child = NULL;
     ls_result result = ls_manifest_append(p->known, &commit, &child);
-    if (entries != on_stack) ls_free(entries);
     if (result != LS_OK) return result;
     drop_attempt(p);
     p->attempt = child;

@@ -78,12 +78,7 @@ static void decide(const void *instance, backoff_state *state, ls_random *random
         return;
     }
     state->losses++;
-    if (value[RETRIES] > 0 && state->losses > (uint32_t)value[RETRIES]) {
-        state->losses = 0;
-        decision->gave_up = true;
-        decision->try_at_ns = ls_after(view, value[RESUBMIT_PAUSE]);
-        return;
-    }
+    if (ls_gives_up(view, value[RETRIES], value[RESUBMIT_PAUSE], &state->losses, decision)) return;
     double wait_s = wait(value, state, random);
     if (value[NOISE] > 0) wait_s *= ls_draw_between(random, 1.0 - value[NOISE], 1.0 + value[NOISE]);
     decision->try_at_ns = ls_after(view, wait_s);

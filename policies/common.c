@@ -31,6 +31,15 @@ bool ls_common_answer(const ls_commit_view *view, ls_random *random, ls_commit_d
     return true;
 }
 
+bool ls_gives_up(const ls_commit_view *view, double retries, double pause_s, uint32_t *losses, ls_commit_decision *decision)
+{
+    if (retries <= 0 || *losses <= (uint32_t)retries) return false;
+    *losses = 0;
+    decision->gave_up = true;
+    decision->try_at_ns = ls_after(view, pause_s);
+    return true;
+}
+
 static uint32_t count_recent(const ls_manifest *manifest, uint64_t window_versions)
 {
     uint64_t newest = ls_manifest_version(manifest);

@@ -31,6 +31,10 @@ double ls_draw_between(ls_random *random, double low, double high);
  *   0.1 s doubled for each refusal in a row up to 20 s, half of it jittered. */
 bool ls_common_answer(const ls_commit_view *view, ls_random *random, ls_commit_decision *decision);
 
+/* Retry budgets. After a loss: true when `retries` (0: no limit) losses of this submission are exceeded; then the decision says that
+ * the commit was given up and is submitted anew after pause_s, and *losses starts from 0. */
+bool ls_gives_up(const ls_commit_view *view, double retries, double pause_s, uint32_t *losses, ls_commit_decision *decision);
+
 /* Live producers, at least 1: rows of the table that are open; with window_versions > 0 only those whose last commit lies within
  * that many versions. The count is kept in cache (two words of the policy's state) and renewed when as many versions passed
  * as there are rows, so that a scan costs O(1) a version. */

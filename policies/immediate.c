@@ -19,15 +19,13 @@ static const ls_policy_parameter parameters[] = {
 static void decide(const void *instance, void *state, ls_random *random, const ls_commit_view *view,
                    ls_commit_decision *decision)
 {
-    (void)state;
     const double *value = ls_values(instance);
     decision->batch_limit = (uint32_t)value[BATCH_LIMIT];
     if (ls_common_answer(view, random, decision)) return;
     decision->try_at_ns = view->pending_batches > 0 ? view->now_ns : LS_NEVER_NS;
-    uint32_t budget = (uint32_t)value[RETRIES];
-    if (view->moment != LS_MOMENT_LOST || budget == 0 || view->losses_in_row % (budget + 1) != 0) return;
-    decision->gave_up = true;
-    decision->try_at_ns = ls_after(view, value[RESUBMIT_PAUSE]);
+    uint32_t *losses = state;
+    *losses = view->moment == LS_MOMENT_LOST ? *losses + 1 : 0;
+    ls_gives_up(view, value[RETRIES], value[RESUBMIT_PAUSE], losses, decision);
 }
 
 const ls_policy ls_policy_immediate = {.name = "immediate",

@@ -140,7 +140,7 @@ ls_result ls_policy_instantiate(const char *name, ls_policy_instance *instance, 
         return result;
     }
     const char *near = ls_nearest(name, NULL, POLICIES + PRESETS, name_at);
-    return ls_fail(error, LS_ERROR_INVALID, "there is no policy '%s'%s%s%s; `lakestream policies` lists them", name,
+    return ls_fail(error, LS_ERROR_INVALID, "there is no policy '%s'%s%s%s", name,
                    near != NULL ? ": did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
@@ -163,7 +163,7 @@ ls_result ls_policy_set(ls_policy_instance *instance, const char *parameter, dou
         return LS_OK;
     }
     const char *near = ls_nearest(parameter, policy, policy->parameter_count, parameter_at);
-    return ls_fail(error, LS_ERROR_INVALID, "policy '%s' has no parameter '%s'%s%s%s; `lakestream policies` lists them",
+    return ls_fail(error, LS_ERROR_INVALID, "policy '%s' has no parameter '%s'%s%s%s",
                    policy->name, parameter, near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
                    near != NULL ? "'?" : "");
 }

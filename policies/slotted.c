@@ -39,12 +39,7 @@ static void decide(const void *instance, void *memory, ls_random *random, const 
         return;
     }
     if (state->losses++ == 0) state->slot_s = view->attempt_ns > 0 ? ls_seconds(view->attempt_ns) : value[INITIAL_SLOT];
-    if (value[RETRIES] > 0 && state->losses > (uint32_t)value[RETRIES]) {
-        state->losses = 0;
-        decision->gave_up = true;
-        decision->try_at_ns = ls_after(view, value[RESUBMIT_PAUSE]);
-        return;
-    }
+    if (ls_gives_up(view, value[RETRIES], value[RESUBMIT_PAUSE], &state->losses, decision)) return;
     double exponent = fmin(value[MOST_EXPONENT], state->losses - 1.0 + value[FIRST_EXPONENT]);
     uint64_t slot = ls_random_below(random, UINT64_C(1) << (uint32_t)exponent);
     decision->try_at_ns = ls_after(view, (double)slot * state->slot_s);

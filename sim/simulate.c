@@ -77,16 +77,33 @@ static ls_result store_event(simulation *s, int64_t now_ns, uint64_t token)
     return done.ready ? ls_world_reply(s->world, now_ns, done.client, &done.reply) : LS_OK;
 }
 
-static ls_result run(simulation *s)
+/* So many events at one instant are more than any finite crowd makes: two for every pair of producers, and a few millions. */
+static uint64_t instant_limit(uint64_t producers)
+{
+    return 2000000 + 2 * producers * producers;
+}
+
+static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
 {
     ls_engine_event event;
+    int64_t now_ns = 0;
+    uint64_t at_once = 0;
     ls_result result = ls_world_begin(s->world);
     while (result == LS_OK && !s->stopping && ls_engine_next(s->engine, &event)) {
+        at_once = event.at_ns == now_ns ? at_once + 1 : 0;
+        now_ns = event.at_ns;
+        if (at_once > most_at_once) {
+            return ls_fail(error, LS_ERROR_LIMIT, "time stands still at %.9g s after %llu events: requests that take no time make a "
+                           "closed loop endless; give the store's put-if-absent or reads a latency, or the policy a pause",
+                           ls_seconds(now_ns), (unsigned long long)at_once);
+        }
         result = event.kind == KIND_STORE
                      ? store_event(s, event.at_ns, event.argument)
                      : ls_world_timer(s->world, event.at_ns, event.kind, event.entity, event.argument);
     }
-    return result;
+    if (result == LS_OK) return LS_OK;
+    const char *reason = ls_world_error(s->world);
+    return ls_fail(error, result, "%s", reason[0] != 0 ? reason : ls_result_name(result));
 }
 
 /* A batch that theory uploads in no time has no object to look for. */
@@ -115,17 +132,19 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
     }
     if (ls_world_initial(s.world) != NULL) {
         outcome = ls_store_model_install_manifest(s.store, ls_world_initial(s.world));
-        if (outcome != LS_OK) goto done;
+        if (outcome != LS_OK) {
+            ls_fail(error, outcome, "out of memory for the initial manifest");
+            goto done;
+        }
     }
-    outcome = run(&s);
+    outcome = run(&s, instant_limit(scenario->producers.count), error);
     if (outcome == LS_OK) outcome = ls_world_measure(s.world, ls_engine_now(s.engine), result);
-    else ls_fail(error, outcome, "%s", ls_world_error(s.world)[0] != 0 ? ls_world_error(s.world) : ls_result_name(outcome));
     result->events = ls_engine_processed(s.engine);
     if (warm_up_s != NULL) {
         uint32_t count;
-        const double *series = ls_world_series(s.world, &count);
-        double step_s = scenario->series_step_s > 0 ? scenario->series_step_s : scenario->duration_s / 200;
-        *warm_up_s = step_s * (double)ls_mser5(series, count);
+        int64_t step_ns;
+        const double *series = ls_world_series(s.world, &count, &step_ns);
+        *warm_up_s = ls_seconds(step_ns) * (double)ls_mser5(series, count);
     }
 done:
     ls_world_free(s.world);

@@ -22,7 +22,6 @@
 enum { TIMER_WAKE = 1, TIMER_START, TIMER_ARRIVAL, TIMER_MEASURE, TIMER_SERIES, TIMER_END };
 
 #define SERIES_POINTS_MAX 2000u
-#define OPEN_POOL_PRODUCERS 4096u
 
 typedef struct member {
     ls_producer machine;
@@ -212,9 +211,10 @@ const char *ls_world_error(const ls_world *w)
     return w->error.text;
 }
 
-const double *ls_world_series(const ls_world *w, uint32_t *count)
+const double *ls_world_series(const ls_world *w, uint32_t *count, int64_t *step_ns)
 {
     *count = w->series_count;
+    *step_ns = w->series_step_ns;
     return w->series;
 }
 

@@ -24,6 +24,7 @@ ls_decider lake_immediate(const uint32_t *batch_limit)
 void lake_clear(lake *l)
 {
     for (uint64_t v = 1; v <= l->newest; v++) ls_manifest_release(l->version[v]);
+    ls_manifest_release(l->ghost);
     if (l->has_lingering) ls_manifest_release(l->lingering.manifest);
     memset(l, 0, sizeof *l);
 }
@@ -31,6 +32,12 @@ void lake_clear(lake *l)
 static bool create(lake *l, const ls_store_request *request)
 {
     uint64_t version = request->key.number;
+    if (version < l->floor && version != l->ghost_version) { /* its name is free again */
+        ls_manifest_release(l->ghost);
+        l->ghost = request->manifest;
+        l->ghost_version = version;
+        return true;
+    }
     if (version <= l->newest) {
         ls_manifest_release(request->manifest);
         return false;
@@ -45,6 +52,38 @@ bool lake_land(lake *l)
 {
     l->has_lingering = false;
     return create(l, &l->lingering);
+}
+
+void lake_reclaim_below(lake *l, uint64_t floor)
+{
+    for (uint64_t v = 1; v < floor; v++) {
+        ls_manifest_release(l->version[v]);
+        l->version[v] = NULL;
+    }
+    l->floor = floor;
+}
+
+/* The object of a name as the store holds it now. */
+static const ls_manifest *object_of(const lake *l, uint64_t version)
+{
+    if (version == 0 || version > l->newest) return NULL;
+    return version == l->ghost_version ? l->ghost : l->version[version];
+}
+
+static void list(const lake *l, const ls_store_request *request, ls_store_reply *reply)
+{
+    bool floors = request->key.kind == LS_OBJECT_FLOOR;
+    uint64_t last = floors ? l->floor : l->newest;
+    for (uint64_t v = request->key.number + 1; v <= last; v++) {
+        bool there = floors ? v == l->floor : object_of(l, v) != NULL;
+        if (!there) continue;
+        if (reply->list_count == request->list_limit) {
+            reply->list_truncated = true;
+            return;
+        }
+        reply->list_count++;
+        reply->list_last = floors ? ls_key_floor(v) : ls_key_manifest(v);
+    }
 }
 
 static void put(lake *l, const ls_store_request *request, ls_store_reply *reply)
@@ -81,14 +120,11 @@ static void read(lake *l, const ls_store_request *request, ls_store_reply *reply
         l->bend = false;
         reply->status = l->bend_status;
     } else if (request->operation == LS_LIST) {
-        uint64_t count = l->newest > version ? l->newest - version : 0;
-        reply->list_truncated = count > request->list_limit;
-        reply->list_count = reply->list_truncated ? request->list_limit : count;
-        reply->list_last = ls_key_manifest(version + reply->list_count);
-    } else if (version == 0 || version > l->newest) {
+        list(l, request, reply);
+    } else if (object_of(l, version) == NULL) {
         reply->status = LS_REPLY_NOT_FOUND;
     } else if (request->operation == LS_GET) {
-        const ls_manifest *object = l->version[version];
+        const ls_manifest *object = object_of(l, version);
         l->last_range_bytes = request->range == LS_RANGE_WHOLE ? 0 : request->range_bytes;
         uint64_t needed = request->range == LS_RANGE_WHOLE ? 0
                           : ls_manifest_tail_bytes(object, ls_manifest_end_step(request->known));

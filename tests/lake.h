@@ -14,6 +14,9 @@
 typedef struct lake {
     const ls_manifest *version[LAKE_VERSIONS_MAX]; /* [0] unused */
     uint64_t newest;
+    uint64_t floor;  /* the greatest floor, 0: none; versions below are deleted */
+    const ls_manifest *ghost; /* a version below the floor that somebody created again */
+    uint64_t ghost_version;
     int64_t now_ns;
     uint64_t heads, lists, gets, puts, data_puts;
     uint64_t last_range_bytes;
@@ -34,6 +37,9 @@ void lake_clear(lake *l);
 
 /* Lets the withheld put take effect now; returns whether it created its version. */
 bool lake_land(lake *l);
+
+/* What a reclaimer does: the floor first, then every version below it goes. */
+void lake_reclaim_below(lake *l, uint64_t floor);
 
 /* One event, then all consequences at the lake's time; other machines do not move. */
 void lake_event(lake *l, ls_producer *p, ls_event_kind kind);

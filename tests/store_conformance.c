@@ -117,7 +117,8 @@ bool store_lists(ls_store *store, const char *prefix, const char *strip, const c
     size_t strip_length = strlen(strip);
     bool same = answer.status == LS_REPLY_OK && answer.key_count == count && !answer.list_truncated;
     for (uint32_t i = 0; same && i < count; i++) {
-        same = strncmp(answer.keys[i], strip, strip_length) == 0 && strcmp(answer.keys[i] + strip_length, names[i]) == 0;
+        same =
+            strncmp(answer.keys[i], strip, strip_length) == 0 && strcmp(answer.keys[i] + strip_length, names[i]) == 0;
         if (!same) fprintf(stderr, "  listed '%s' where '%s%s' was expected\n", answer.keys[i], strip, names[i]);
     }
     store_answer_clear(&answer);
@@ -249,7 +250,8 @@ static void check_missing_and_deleted(const test_place *p)
 }
 
 /* A get of `name` by range: its status, and the bytes and object size when these are expected. */
-static void expect_range(const test_place *p, ls_range_kind range, uint64_t offset, uint64_t bytes, const char *expected)
+static void expect_range(const test_place *p, ls_range_kind range, uint64_t offset, uint64_t bytes,
+                         const char *expected)
 {
     char key[KEY_BYTES];
     ls_object_request request = {.operation = LS_GET,
@@ -396,7 +398,8 @@ static void check_list_paging(const test_place *p)
     free(keys);
 }
 
-static void expect_after(const test_place *p, const char *prefix, const char *after, const char *const *names, uint32_t count)
+static void expect_after(const test_place *p, const char *prefix, const char *after, const char *const *names,
+                         uint32_t count)
 {
     char prefix_key[KEY_BYTES], after_key[KEY_BYTES];
     store_answer page = list_page(p->store, at(p, prefix, prefix_key), at(p, after, after_key), 1000);
@@ -412,6 +415,8 @@ static void expect_after(const test_place *p, const char *prefix, const char *af
 static void check_list_after(const test_place *p)
 {
     static const char *const names[] = {"k/10", "k/20", "k/20/a", "k/30", "l/05"};
+    CU_ASSERT_EQUAL(put(p, "b", "x", true),
+                    LS_REPLY_OK); /* between "a", from which a list below starts, and its prefix */
     for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(put(p, names[i], "x", true), LS_REPLY_OK);
     expect_after(p, "k/", "k/10", names + 1, 3);
     expect_after(p, "k/", "k/15", names + 1, 3); /* no such object */
@@ -440,7 +445,8 @@ static void check_prefixes(const test_place *p)
     CU_ASSERT(lists(p, "a/b/c/", NULL, 0));
     CU_ASSERT(lists(p, "ab", names + 6, 1));
     CU_ASSERT(lists(p, "c", NULL, 0));
-    CU_ASSERT_EQUAL(delete_at(p, "a"), LS_REPLY_OK); /* an object's name may be a folder's too: neither takes the other along */
+    CU_ASSERT_EQUAL(delete_at(p, "a"),
+                    LS_REPLY_OK); /* an object's name may be a folder's too: neither takes the other along */
     CU_ASSERT(holds(p, "a/b", "a/b"));
     CU_ASSERT_EQUAL(delete_at(p, "a/b"), LS_REPLY_OK);
     CU_ASSERT(holds(p, "a/b/c", "a/b/c"));
@@ -500,8 +506,15 @@ static void expect_refused(const test_place *p, const ls_object_request *request
 
 static void check_refused_requests(const test_place *p)
 {
-    static const char *const bad[] = {"", "/a", "a/", "a//b", "..", ".", "../a", "a/..", "a/../b", "./a", "a/./b", "\xff",
-                                      "a\xc0\xaf", "\xed\xa0\x80", "\xe2\x82", "\xf4\x90\x80\x80", "\x80"};
+    static const char *const bad[] = {"",          "/a",
+                                      "a/",        "a//b",
+                                      "..",        ".",
+                                      "../a",      "a/..",
+                                      "a/../b",    "./a",
+                                      "a/./b",     "\xff",
+                                      "a\xc0\xaf", "\xed\xa0\x80",
+                                      "\xe2\x82",  "\xf4\x90\x80\x80",
+                                      "\x80"};
     static const ls_operation operations[] = {LS_GET, LS_PUT, LS_HEAD, LS_DELETE};
     char too_long[LS_STORE_KEY_BYTES_MAX + 2];
     memset(too_long, 'k', sizeof too_long);
@@ -524,7 +537,8 @@ static void check_refused_requests(const test_place *p)
     expect_refused(p, &(ls_object_request){.operation = LS_PUT, .key = "a", .body_bytes = 1}, store_answer_take);
     expect_refused(p, &(ls_object_request){.operation = (ls_operation)0, .key = "a"}, store_answer_take);
     expect_refused(p, &(ls_object_request){.operation = (ls_operation)6, .key = "a"}, store_answer_take);
-    expect_refused(p, &(ls_object_request){.operation = LS_GET, .key = "a", .range = (ls_range_kind)3}, store_answer_take);
+    expect_refused(p, &(ls_object_request){.operation = LS_GET, .key = "a", .range = (ls_range_kind)3},
+                   store_answer_take);
 }
 
 #define CREATORS 16
@@ -571,7 +585,8 @@ static void check_large_object(const test_place *p)
     CU_ASSERT_EQUAL(store_put(p->store, at(p, "large", key), words, size, true), LS_REPLY_OK);
     CU_ASSERT(store_holds(p->store, key, words, size));
     CU_ASSERT(head_says(p, "large", size));
-    ls_object_request span = {.operation = LS_GET, .key = key, .range = LS_RANGE_SPAN, .range_offset = 1234567, .range_bytes = 1000001};
+    ls_object_request span = {
+        .operation = LS_GET, .key = key, .range = LS_RANGE_SPAN, .range_offset = 1234567, .range_bytes = 1000001};
     store_answer answer = store_ask(p->store, &span);
     CU_ASSERT_EQUAL(answer.body_bytes, 1000001);
     CU_ASSERT(answer.body_bytes == 1000001 && memcmp(answer.body, (uint8_t *)words + 1234567, 1000001) == 0);
@@ -683,7 +698,8 @@ static void run_check(size_t number, ls_store *store)
     remove_everything(&place);
     checks[number].function(&place);
     remove_everything(&place);
-    if (CU_get_number_of_failures() != failures) fprintf(stderr, "  store conformance: '%s' failed\n", checks[number].name);
+    if (CU_get_number_of_failures() != failures)
+        fprintf(stderr, "  store conformance: '%s' failed\n", checks[number].name);
 }
 
 /* Unfinished operations are dropped without a callback. */

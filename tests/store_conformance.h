@@ -42,7 +42,8 @@ ls_reply_status store_put(ls_store *store, const char *key, const void *body, ui
 ls_reply_status store_delete(ls_store *store, const char *key);
 /* True when the whole object is these bytes. */
 bool store_holds(ls_store *store, const char *key, const void *body, uint64_t body_bytes);
-/* True when the keys that begin with prefix are exactly these, in this order (given without `strip`, the text before them). */
+/* True when the keys that begin with prefix are exactly these, in this order (given without `strip`, the text before
+ * them). */
 bool store_lists(ls_store *store, const char *prefix, const char *strip, const char *const *names, uint32_t count);
 
 #endif

@@ -498,6 +498,106 @@ static void test_denied_and_read_failures(void)
     lake_clear(&l);
 }
 
+/* Steps a machine with a batch up to its conditional put, which stays in the test's hand. */
+static ls_store_request up_to_the_put(lake *l, ls_producer *p)
+{
+    ls_actions actions;
+    ls_event batch = {.kind = LS_EVENT_BATCH, .now_ns = l->now_ns, .batch_bytes = 10, .batch_source_count = 1,
+                      .batch_footer_bytes = 64};
+    CU_ASSERT_EQUAL_FATAL(ls_producer_step(p, &batch, &actions), LS_OK);
+    while (actions.item[0].request.operation != LS_PUT || actions.item[0].request.key.kind != LS_OBJECT_MANIFEST) {
+        ls_store_reply reply = {.status = LS_REPLY_OK, .tag = actions.item[0].request.tag};
+        ls_event event = {.kind = LS_EVENT_REPLY, .now_ns = l->now_ns, .reply = &reply};
+        CU_ASSERT_EQUAL_FATAL(ls_producer_step(p, &event, &actions), LS_OK); /* uploaded; nothing newer listed */
+    }
+    return actions.item[0].request;
+}
+
+/* The sleeper: A stalls before its put of version 3; B commits 3 to 6, versions below 6 are reclaimed; A's put then wins a name
+ * that was decided long ago. With the floor check it is no commit, and A's batch is published once, in version 7. */
+static void test_sleeper_wins_a_void_name(void)
+{
+    static const ls_discovery discoveries[] = {LS_DISCOVERY_LIST, LS_DISCOVERY_PROBE, LS_DISCOVERY_GALLOP};
+    for (int i = 0; i < 3; i++) {
+        lake l = {0};
+        ls_producer a, b;
+        ls_protocol protocol = protocol_with(LS_LAYOUT_FULL, LS_DISCOVERY_LIST);
+        protocol.floor_check = true;
+        start(&l, &a, &protocol, 1, 10);
+        ls_manifest_release(a.known);
+        start(&l, &b, &protocol, 2, 20);
+        a.known = ls_manifest_retain(l.version[2]);
+        ls_store_request put = up_to_the_put(&l, &a);
+        CU_ASSERT_EQUAL(put.key.number, 3);
+        protocol.discovery = discoveries[i];
+        for (int k = 0; k < 4; k++) lake_batch(&l, &b, 10, 1);
+        CU_ASSERT_EQUAL(l.newest, 6);
+        lake_reclaim_below(&l, 6);
+        l.published_batches = l.published_source_end = 0;
+        ls_actions actions = {.count = 1, .item = {{.kind = LS_ACTION_REQUEST, .request = put}}};
+        lake_settle(&l, &a, &actions);
+        CU_ASSERT_EQUAL(l.ghost_version, 3);
+        CU_ASSERT_EQUAL(l.published_batches, 0);
+        CU_ASSERT_EQUAL(l.losses, 1);
+        wake(&l, &a);
+        CU_ASSERT_EQUAL(l.published_batches, 1);
+        CU_ASSERT_EQUAL(l.newest, 7);
+        CU_ASSERT_EQUAL(ls_manifest_end_step(l.version[7]), 5);
+        ls_producer_clear(&a);
+        ls_producer_clear(&b);
+        lake_clear(&l);
+    }
+}
+
+/* The same, and the reply to the void put is lost: the read that settles finds the ghost, with A's own commit in its own row. */
+static void test_sleeper_reads_its_own_ghost(void)
+{
+    lake l = {0};
+    ls_producer a, b;
+    ls_protocol protocol = protocol_with(LS_LAYOUT_FULL, LS_DISCOVERY_PROBE);
+    protocol.floor_check = true;
+    start(&l, &a, &protocol, 1, 10);
+    start(&l, &b, &protocol, 2, 20);
+    l.bend = true; /* A's first try of version 3 stays in the network */
+    l.bend_status = LS_REPLY_UNKNOWN_OUTCOME;
+    lake_batch(&l, &a, 10, 1);
+    CU_ASSERT_EQUAL(a.doubtful_version, 3);
+    for (int k = 0; k < 4; k++) lake_batch(&l, &b, 10, 1);
+    lake_reclaim_below(&l, 6);
+    CU_ASSERT_TRUE(lake_land(&l)); /* now it lands, on a name that has been deleted */
+    l.published_batches = l.published_source_end = 0;
+    wake(&l, &a);
+    CU_ASSERT_EQUAL(l.published_batches, 1);
+    CU_ASSERT_EQUAL(l.newest, 7);
+    CU_ASSERT_EQUAL(ls_manifest_row(l.version[7], 0)->next_source_offset, 1);
+    CU_ASSERT_EQUAL(ls_manifest_end_step(l.version[7]), 5);
+    ls_producer_clear(&a);
+    ls_producer_clear(&b);
+    lake_clear(&l);
+}
+
+/* A newcomer to a reclaimed lake starts from the floor, whatever ghosts lie below it. */
+static void test_newcomer_starts_from_the_floor(void)
+{
+    lake l = {0};
+    ls_producer p, other;
+    ls_protocol protocol = protocol_with(LS_LAYOUT_FULL, LS_DISCOVERY_LIST);
+    protocol.floor_check = true;
+    start(&l, &other, &protocol, 2, 20);
+    while (l.newest < 9) lake_batch(&l, &other, 1, 1);
+    const ls_manifest *old = ls_manifest_retain(l.version[2]);
+    lake_reclaim_below(&l, 8);
+    l.ghost = old;
+    l.ghost_version = 2;
+    start(&l, &p, &protocol, 1, 10);
+    CU_ASSERT_EQUAL(l.joined, 2);
+    CU_ASSERT_EQUAL(l.newest, 10);
+    CU_ASSERT_EQUAL(ls_manifest_end_step(l.version[10]), 8);
+    ls_producer_clear(&p);
+    ls_producer_clear(&other);
+    lake_clear(&l);
+}
+
 LS_SUITE(producer, {"join, publish, close", test_join_publish_close}, {"race rebases", test_race_rebases},
          {"unknown outcome that landed", test_unknown_outcome_that_landed},
          {"conflict settled as lost", test_conflict_settled_as_lost},
@@ -508,4 +608,7 @@ LS_SUITE(producer, {"join, publish, close", test_join_publish_close}, {"race reb
          {"discovery costs", test_discovery_costs}, {"cold search", test_cold_search}, {"tail reads", test_tail_reads},
          {"batch limit", test_batch_limit}, {"upload failures", test_upload_failures},
          {"backlog is bounded", test_backlog_is_bounded}, {"copy branches", test_copy_branches},
-         {"denied and read failures", test_denied_and_read_failures})
+         {"denied and read failures", test_denied_and_read_failures},
+         {"a sleeper wins a void name", test_sleeper_wins_a_void_name},
+         {"a sleeper reads its own ghost", test_sleeper_reads_its_own_ghost},
+         {"a newcomer starts from the floor", test_newcomer_starts_from_the_floor})

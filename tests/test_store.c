@@ -1,5 +1,5 @@
-/* test_store.c - memory and delayed stores under the conformance suite, the probe against planted broken stores, opening by
- * address, the order that the delay store keeps, and every allocation failing in turn.
+/* test_store.c - memory and delayed stores under the conformance suite, the probe against planted broken stores,
+ * opening by address, the order that the delay store keeps, and every allocation failing in turn.
  */
 #include "tests/store_conformance.h"
 #include "tests/suite.h"
@@ -48,7 +48,8 @@ static void test_memory_takes_effect_at_submit(void)
     ls_object_request list = {.operation = LS_LIST, .key = "", .list_limit = 5};
     const ls_object_request *const order[] = {&get, &first, &get, &list, &second, &get, &delete_it, &list, &get};
     store_answer answers[9] = {0};
-    for (int i = 0; i < 9; i++) CU_ASSERT_EQUAL(ls_store_submit(store, order[i], store_answer_take, &answers[i]), LS_OK);
+    for (int i = 0; i < 9; i++)
+        CU_ASSERT_EQUAL(ls_store_submit(store, order[i], store_answer_take, &answers[i]), LS_OK);
     CU_ASSERT_EQUAL(ls_store_in_flight(store), 9);
     uint32_t finished = 0;
     CU_ASSERT_EQUAL(ls_store_poll(store, 0, &finished), LS_OK);
@@ -119,8 +120,8 @@ static void test_delay_constant_keeps_order(void)
     ls_store_destroy(store);
 }
 
-/* A put whose effect comes first and whose reply comes hours later, and one the other way round: a get in between sees the
- * effect, not the reply. */
+/* A put whose effect comes first and whose reply comes hours later, and one the other way round: a get in between sees
+ * the effect, not the reply. */
 static void test_delay_effect_apart_from_reply(void)
 {
     int64_t hours_ns = 5 * 3600 * LS_NANOSECONDS_PER_SECOND;
@@ -142,8 +143,8 @@ static void test_delay_effect_apart_from_reply(void)
     }
 }
 
-/* Put: 6 ms, effect at 3. The get submitted before it takes effect at 1 (2 ms long), the one after it at 4 (8 ms long): both
- * hold however late the polls come, since effects are carried out in the order in which they were due. */
+/* Put: 6 ms, effect at 3. The get submitted before it takes effect at 1 (2 ms long), the one after it at 4 (8 ms long):
+ * both hold however late the polls come, since effects are carried out in the order in which they were due. */
 static void test_delay_effect_in_the_middle(void)
 {
     int64_t put_ns = 6000000;
@@ -166,7 +167,8 @@ static void test_delay_effect_in_the_middle(void)
     CU_ASSERT_EQUAL(later.answer.status, LS_REPLY_OK);
     CU_ASSERT(later.answer.body_bytes == 1 && later.answer.body[0] == 'x');
     CU_ASSERT_EQUAL(list.answer.key_count, 1);
-    CU_ASSERT(list.answer.key_count == 1 && strcmp(list.answer.keys[0], "aaaaaaaa") == 0 && list.answer.key_bytes[0] == 1);
+    CU_ASSERT(list.answer.key_count == 1 && strcmp(list.answer.keys[0], "aaaaaaaa") == 0 &&
+              list.answer.key_bytes[0] == 1);
     CU_ASSERT_EQUAL(timeline.order[0], 'e');
     CU_ASSERT_EQUAL(timeline.order[1], 'w');
     store_answer_clear(&early.answer);
@@ -235,8 +237,8 @@ static void ignore_reply(void *context, const ls_object_reply *reply)
 }
 
 /* Answers with a status without touching the object. */
-static ls_result answer_only(broken_store *store, const ls_object_request *request, ls_store_callback callback, void *context,
-                             ls_reply_status status)
+static ls_result answer_only(broken_store *store, const ls_object_request *request, ls_store_callback callback,
+                             void *context, ls_reply_status status)
 {
     bent_answer *bent = ls_allocate(sizeof *bent);
     *bent = (bent_answer){callback, context, status};
@@ -244,7 +246,8 @@ static ls_result answer_only(broken_store *store, const ls_object_request *reque
     return ls_store_submit(store->inner, &head, bent_reply, bent);
 }
 
-static ls_result broken_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback, void *context)
+static ls_result broken_submit(ls_store *base, const ls_object_request *request, ls_store_callback callback,
+                               void *context)
 {
     broken_store *store = (broken_store *)base;
     ls_object_request plain = *request;
@@ -262,7 +265,8 @@ static ls_result broken_submit(ls_store *base, const ls_object_request *request,
     }
     case DEFECT_UNAVAILABLE: return answer_only(store, request, callback, context, LS_REPLY_UNAVAILABLE);
     case DEFECT_CONFLICT_FIRST:
-        if (before % 2 == 1 && store->puts < 14) return answer_only(store, request, callback, context, LS_REPLY_CONFLICT_RETRY);
+        if (before % 2 == 1 && store->puts < 14)
+            return answer_only(store, request, callback, context, LS_REPLY_CONFLICT_RETRY);
         return ls_store_submit(store->inner, request, callback, context);
     case DEFECT_CONFLICT_ALWAYS: return answer_only(store, request, callback, context, LS_REPLY_CONFLICT_RETRY);
     case DEFECT_LOSES_OBJECT:
@@ -303,8 +307,10 @@ static void expect_probe(store_defect defect, ls_result result, const char *text
 
 static void test_probe_judges(void)
 {
-    expect_probe(DEFECT_IGNORES_CONDITION, LS_ERROR_IO, "2 of 2 creators of 'some/prefix/probe/0000000000000007-twice' won");
-    expect_probe(DEFECT_THREE_WINNERS, LS_ERROR_IO, "3 of 8 creators of 'some/prefix/probe/0000000000000007-together' won");
+    expect_probe(DEFECT_IGNORES_CONDITION, LS_ERROR_IO,
+                 "2 of 2 creators of 'some/prefix/probe/0000000000000007-twice' won");
+    expect_probe(DEFECT_THREE_WINNERS, LS_ERROR_IO,
+                 "3 of 8 creators of 'some/prefix/probe/0000000000000007-together' won");
     expect_probe(DEFECT_TELLS_BUT_WRITES, LS_ERROR_IO, "holds other bytes than its only winner wrote");
     expect_probe(DEFECT_UNAVAILABLE, LS_ERROR_IO, "inconclusive");
     expect_probe(DEFECT_CONFLICT_FIRST, LS_OK, "");
@@ -314,7 +320,8 @@ static void test_probe_judges(void)
 
 static void test_open_by_address(void)
 {
-    static const char *const bad[] = {"", "mem", "memory:", "dir:", "dir", "file:///tmp", "s3:/bucket", "http://host/x"};
+    static const char *const bad[] = {
+        "", "mem", "memory:", "dir:", "dir", "file:///tmp", "s3:/bucket", "http://host/x"};
     char *prefix = NULL;
     ls_error error;
     ls_store *store = ls_store_open("memory", &prefix, &error);

@@ -33,15 +33,17 @@ typedef struct hold {
 
 /* --- the engine ---------------------------------------------------------------------------------------------------- */
 
-static ls_result handle(void *context, const ls_engine_event *event)
+static ls_engine_verdict handle(void *context, ls_engine *engine, const ls_engine_event *event)
 {
-    return ls_engine_schedule(context, event->at_ns + draw_ns(), event->kind, event->entity, event->argument);
+    (void)context;
+    ls_result result = ls_engine_schedule(engine, event->at_ns + draw_ns(), event->kind, event->entity, event->argument);
+    return result == LS_OK ? LS_ENGINE_CONTINUE : LS_ENGINE_STOP;
 }
 
 static double run_engine(void *state)
 {
     hold *h = state;
-    if (ls_engine_run(h->engine, LS_NEVER_NS, h->events, handle, h->engine) != LS_OK) abort();
+    if (ls_engine_run(h->engine, LS_NEVER_NS, h->events, handle, NULL) != LS_ENGINE_EVENT_LIMIT) abort();
     return (double)h->events;
 }
 

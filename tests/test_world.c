@@ -901,7 +901,7 @@ static void test_small_things(void)
     ls_world_free(NULL);
 }
 
-#if defined __SANITIZE_ADDRESS__
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define COUNTS_MEMORY false
 #elif defined __has_feature
 #if __has_feature(address_sanitizer)

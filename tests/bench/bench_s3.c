@@ -1,10 +1,10 @@
-/* bench_s3.c - puts and gets a second through the S3 store, beside a bare libcurl multi loop and the curl program, all on one
- * Ceph RGW that this benchmark starts.
+/* bench_s3.c - puts and gets a second through the S3 store, beside a bare libcurl multi loop and the curl program, all
+ * on one Ceph RGW that this benchmark starts.
  *
- * The bare loop is the limit: it keeps its handles set up, sends requests that were signed before the clock started, and looks
- * at nothing but the status. Ours signs and hashes every request, sets a handle up for it and checks the answer. The curl
- * program (--parallel, --aws-sigv4) stands for another client that a Debian machine has; its start counts, as it does in a script.
- * Needs the packages that tests/servers/rgw.sh names; run from the project's root.
+ * The bare loop is the limit: it keeps its handles set up, sends requests that were signed before the clock started,
+ * and looks at nothing but the status. Ours signs and hashes every request, sets a handle up for it and checks the
+ * answer. The curl program (--parallel, --aws-sigv4) stands for another client that a Debian machine has; its start
+ * counts, as it does in a script. Needs the packages that tests/servers/rgw.sh names; run from the project's root.
  */
 #include "backend/s3.h"
 #include "backend/s3_sign.h"
@@ -17,10 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLOTS 8 /* requests at once */
-#define PORT 19480
-#define ENDPOINT "http://127.0.0.1:19480"
-#define HOST "127.0.0.1:19480"
+#define SLOTS      8 /* requests at once */
 #define ACCESS_KEY "lakestream"
 #define SECRET_KEY "lakestreamsecret"
 
@@ -34,6 +31,7 @@ typedef struct work {
     uint32_t submitted, failed;
 } work;
 
+static char endpoint[48], *host = endpoint + sizeof "http://" - 1;
 static char folder[] = "/tmp/lakestream-bench-XXXXXX";
 
 static void check(bool is_good, const char *what)
@@ -132,7 +130,7 @@ static void bare_sign(slot *s, const work *w, const char *path)
     ls_s3_signer signer = ls_s3_signer_open(ACCESS_KEY, SECRET_KEY, "us-east-1", "s3");
     ls_s3_hash(w->body, w->is_put ? w->bytes : 0, hash);
     check(ls_s3_format_date((int64_t)time(NULL), date), "no date");
-    const ls_s3_pair headers[] = {{"host", HOST}, {"x-amz-content-sha256", hash}, {"x-amz-date", date}};
+    const ls_s3_pair headers[] = {{"host", host}, {"x-amz-content-sha256", hash}, {"x-amz-date", date}};
     const ls_s3_to_sign request = {w->is_put ? "PUT" : "GET", path, "", headers, 3, hash};
     check(ls_s3_sign(&signer, &request, date, &authorization) == LS_OK, "signing failed");
     for (int i = 0; i < 3; i++) add(s, headers[i].name, headers[i].value);
@@ -145,7 +143,7 @@ static void bare_set_up(slot *s, work *w, uint32_t index)
 {
     char path[64], url[128];
     snprintf(path, sizeof path, "/lakestream/%s", w->key[index]);
-    snprintf(url, sizeof url, "%s%s", ENDPOINT, path);
+    snprintf(url, sizeof url, "%s%s", endpoint, path);
     *s = (slot){.easy = curl_easy_init(), .work = w, .received = malloc(w->bytes)};
     check(s->easy != NULL && s->received != NULL, "out of memory");
     bare_sign(s, w, path);
@@ -215,13 +213,15 @@ static double run_curl(void *state)
     snprintf(path, sizeof path, "%s/body", folder);
     FILE *file = w->is_put ? fopen(path, "wb") : NULL;
     if (w->is_put) {
-        check(file != NULL && fwrite(w->body, 1, w->bytes, file) == w->bytes && fclose(file) == 0, "cannot write the body");
+        check(file != NULL && fwrite(w->body, 1, w->bytes, file) == w->bytes && fclose(file) == 0,
+              "cannot write the body");
         snprintf(upload, sizeof upload, "-T %s", path);
     }
-    snprintf(command, sizeof command,
-             "curl -q -s --fail --noproxy '*' --parallel --parallel-max %d --user %s:%s --aws-sigv4 aws:amz:us-east-1:s3 "
-             "-H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' %s '%s/lakestream/%s%u]' > /dev/null 2>&1",
-             SLOTS, ACCESS_KEY, SECRET_KEY, upload, ENDPOINT, w->is_put ? "curl-[1-" : "bench-0#[1-", w->count);
+    snprintf(
+        command, sizeof command,
+        "curl -q -s --fail --noproxy '*' --parallel --parallel-max %d --user %s:%s --aws-sigv4 aws:amz:us-east-1:s3 "
+        "-H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' %s '%s/lakestream/%s%u]' > /dev/null 2>&1",
+        SLOTS, ACCESS_KEY, SECRET_KEY, upload, endpoint, w->is_put ? "curl-[1-" : "bench-0#[1-", w->count);
     check(system(command) == 0, "the curl program failed");
     return w->count;
 }
@@ -252,15 +252,18 @@ static void compare(const char *label, ls_store *store, bool is_put, size_t byte
 static void stop_server(void)
 {
     char command[192];
-    snprintf(command, sizeof command, "tests/servers/rgw.sh stop %s/s; rm -f %s/body; rmdir %s", folder, folder, folder);
+    snprintf(command, sizeof command, "tests/servers/rgw.sh stop %s/s; rm -f %s/body; rmdir %s", folder, folder,
+             folder);
     if (system(command) != 0) fprintf(stderr, "bench s3: the server in %s could not be stopped\n", folder);
 }
 
 static bool start_server(void)
 {
     char command[128];
+    int port = 20000 + (int)((unsigned)getpid() * 7919u % 12000u); /* so that two runs do not meet */
     check(mkdtemp(folder) != NULL, "no temporary folder");
-    snprintf(command, sizeof command, "tests/servers/rgw.sh start %s/s %d > /dev/null", folder, PORT);
+    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%d", port);
+    snprintf(command, sizeof command, "tests/servers/rgw.sh start %s/s %d > /dev/null", folder, port);
     bool is_up = system(command) == 0;
     if (!is_up) rmdir(folder);
     if (is_up) atexit(stop_server);
@@ -269,7 +272,7 @@ static bool start_server(void)
 
 static void bench_s3(void)
 {
-    const ls_s3_options options = {.endpoint = ENDPOINT,
+    const ls_s3_options options = {.endpoint = endpoint,
                                    .region = "us-east-1",
                                    .access_key = ACCESS_KEY,
                                    .secret_key = SECRET_KEY,

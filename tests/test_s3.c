@@ -307,6 +307,21 @@ static void test_refusals(void)
     ls_store_destroy(store);
 }
 
+/* A proxy of the environment is for the outside world; the loopback is reached without it. */
+static void test_no_proxy_to_loopback(void)
+{
+    const s3_server *server = s3_server_get();
+    if (server == NULL) return;
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("all_proxy", "http://127.0.0.1:1", 1);
+    ls_store *store = s3_server_open(&server->options);
+    CU_ASSERT_EQUAL(store_put(store, "proxy", "x", 1, true), LS_REPLY_OK);
+    CU_ASSERT_EQUAL(store_delete(store, "proxy"), LS_REPLY_OK);
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+    ls_store_destroy(store);
+}
+
 static void test_size_limit(void)
 {
     const s3_server *server = s3_server_get();
@@ -362,5 +377,6 @@ static void test_memory(void)
 LS_SUITE(s3, {"conformance", test_conforms}, {"opened by address and environment", test_opened_by_address},
          {"sixteen clients race for 200 keys", test_race}, {"awkward names", test_awkward_names},
          {"keep-alive, connection limit", test_keep_alive_and_limit}, {"TLS and verification", test_tls},
-         {"virtual host", test_virtual_host}, {"refusals", test_refusals}, {"size limit", test_size_limit},
+         {"virtual host", test_virtual_host}, {"refusals", test_refusals},
+         {"no proxy to loopback", test_no_proxy_to_loopback}, {"size limit", test_size_limit},
          {"every allocation fails once", test_memory})

@@ -403,6 +403,45 @@ static void test_contradictions(void)
     bench_close(&b);
 }
 
+/* A server that pages as it likes: an empty page, keys that were not asked for, more keys than wanted. */
+
+#define OBJECT(key)                                                                                                    \
+    "<Contents><Key>" key "</Key><LastModified>2020-01-01T00:00:00.000Z</LastModified><Size>1</Size></Contents>"
+#define PAGE(token, objects)                                                                                           \
+    "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>" token                                   \
+    "</NextContinuationToken>" objects "</ListBucketResult>"
+
+static const char *as_answer(char text[1024], const char *body)
+{
+    snprintf(text, 1024, HEAD_OF("200 OK") "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
+    return text;
+}
+
+static void test_odd_pages(void)
+{
+    static const char second[] = PAGE("t+2", OBJECT("fault-a") OBJECT("other") OBJECT("fault-b"));
+    static const char third[] = PAGE("t3", OBJECT("fault-c") OBJECT("fault-d") OBJECT("fault-e"));
+    char answers[3][1024];
+    const fault script[] = {{.kind = FAULT_ANSWER, .answer = as_answer(answers[0], PAGE("t/1", ""))},
+                            {.kind = FAULT_ANSWER, .answer = as_answer(answers[1], second)},
+                            {.kind = FAULT_ANSWER, .answer = as_answer(answers[2], third)}};
+    const ls_object_request list = {.operation = LS_LIST, .key = "fault", .list_after = "fault-a", .list_limit = 3};
+    bench b;
+    if (!bench_open(&b, script, 3, 0)) return;
+    store_answer reply = store_ask(b.store, &list);
+    CU_ASSERT_EQUAL(reply.status, LS_REPLY_OK);
+    CU_ASSERT_EQUAL_FATAL(reply.key_count, 3);
+    CU_ASSERT_STRING_EQUAL(reply.keys[0], "fault-b");
+    CU_ASSERT_STRING_EQUAL(reply.keys[1], "fault-c");
+    CU_ASSERT_STRING_EQUAL(reply.keys[2], "fault-d");
+    CU_ASSERT(reply.list_truncated);
+    CU_ASSERT_EQUAL(fault_proxy_count(b.proxy, "GET", "max-keys=3&prefix=fault&start-after=fault-a"), 1);
+    CU_ASSERT_EQUAL(fault_proxy_count(b.proxy, "GET", "continuation-token=t%2F1&encoding-type=url"), 1);
+    CU_ASSERT_EQUAL(fault_proxy_count(b.proxy, "GET", "token=t%2B2&encoding-type=url&list-type=2&max-keys=2"), 1);
+    store_answer_clear(&reply);
+    bench_close(&b);
+}
+
 /* The clock is wrong: signed again by the server's, once, within a day. (D.5 trap 10; ex_aws issue 159.) */
 
 static const char *skewed(int64_t offset_s, const char *code)
@@ -533,5 +572,5 @@ LS_SUITE(s3_faults, {"puts without an answer", test_lost_puts}, {"other changes 
          {"412 for one's own object", test_own_412}, {"time-outs", test_timeout},
          {"damaged answers", test_damaged_answers}, {"table of answers", test_canned_answers},
          {"throttling burst", test_throttling_burst}, {"Retry-After", test_retry_after},
-         {"contradictory answers", test_contradictions}, {"clock", test_clock},
+         {"contradictory answers", test_contradictions}, {"odd pages", test_odd_pages}, {"clock", test_clock},
          {"request headers", test_request_headers}, {"secrets", test_secrets}, {"probe", test_probe_refuses})

@@ -74,7 +74,7 @@ static bool is_there(bench *b) { return store_holds(b->direct, "fault", "content
 static bool is_absent(bench *b) { return ask(b->direct, &get_request, NULL) == LS_REPLY_NOT_FOUND; }
 
 /* A put whose connection ends without an answer, on a new connection and on a reused one, where libcurl would send it
- * again: always unknown, sent exactly once, and the truth is found by reading. (D.5 traps 1, 3 and 8; curl issue 2801,
+ * again: always unknown, sent exactly once, and the truth is found by reading. (curl issue 2801,
  * PR 18417.) */
 static void check_lost_put(fault_kind kind, bool is_reused, bool takes_effect, ls_object_request put)
 {
@@ -442,7 +442,7 @@ static void test_odd_pages(void)
     bench_close(&b);
 }
 
-/* The clock is wrong: signed again by the server's, once, within a day. (D.5 trap 10; ex_aws issue 159.) */
+/* The clock is wrong: signed again by the server's, once, within a day. (ex_aws issue 159.) */
 
 static const char *skewed(int64_t offset_s, const char *code)
 {
@@ -551,7 +551,7 @@ static void test_secrets(void)
     bench_close(&b);
 }
 
-/* A store that takes the condition for decoration: the probe says so and stops. (D.5 trap 5.) */
+/* A store that takes the condition for decoration: the probe says so and stops. */
 static void test_probe_refuses(void)
 {
     static const char yes[] = EMPTY("200 OK\r\nETag: \"e\"");

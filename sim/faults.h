@@ -46,7 +46,7 @@ typedef struct ls_fault_config {
     double linger_s;
     double conflict_share;     /* of put-if-absent: 409, not carried out */
     double throttle_storm_start_s, throttle_storm_length_s; /* all requests are refused for load */
-    double slow_start_s, slow_length_s, slow_factor;        /* every stage of a request takes so many times as long */
+    double slow_start_s, slow_length_s, slow_factor;        /* latencies are so many times as long (bandwidth stays) */
     uint64_t cut_client;                                    /* requests of this producer are unavailable */
     double cut_start_s, cut_length_s;
 } ls_fault_config;
@@ -82,7 +82,7 @@ ls_random ls_faults_stream(uint64_t seed, uint64_t replication, ls_fault_stream 
 ls_fault ls_faults_strike(const ls_fault_config *config, uint64_t seed, uint64_t replication, int64_t now_ns,
                           uint32_t producer, uint64_t place, const ls_store_request *request);
 
-/* How many times as long as usual whatever the store begins at now_ns takes: 1, or slow_factor within a brown-out. */
+/* How many times as long as usual a latency of the store that begins at now_ns takes: 1, or slow_factor within a brown-out. */
 double ls_faults_slowness(const ls_fault_config *config, int64_t now_ns);
 
 #endif

@@ -5,8 +5,8 @@
  *
  * Faults of requests (sim/faults.h) lie between the two, and the store model knows nothing of them: a request is refused or
  * swallowed before it reaches the store, or its reply is; an answer of ours in its stead is one event that carries the tag and
- * the status. A put that lingers is kept until it is sent after all. A brown-out stretches every time that the store asks its
- * scheduler for, so all stages of a request last longer, the one before its effect too.
+ * the status. A put that lingers is kept until it is sent after all. A brown-out stretches each latency that
+ * the store asks its scheduler for, so a request takes longer before its effect as well as after it; links keep their bandwidth.
  */
 #include "sim/engine.h"
 #include "sim/mser.h"
@@ -155,7 +155,7 @@ static ls_result store_schedule(void *context, int64_t at_ns, uint64_t token)
 {
     simulation *s = context;
     int64_t now_ns = ls_engine_now(s->engine);
-    double slowness = ls_faults_slowness(&s->scenario->faults, now_ns);
+    double slowness = ls_store_model_is_latency(token) ? ls_faults_slowness(&s->scenario->faults, now_ns) : 1;
     if (slowness > 1 && at_ns != LS_NEVER_NS) at_ns = now_ns + (int64_t)(slowness * (double)(at_ns - now_ns));
     return ls_engine_schedule(s->engine, at_ns, KIND_STORE, 0, token);
 }

@@ -102,6 +102,7 @@ struct ls_world {
     uint32_t first_free;
     uint32_t *turn; /* oracle: ring of producers in order of asking */
     uint32_t turn_head, turn_count, turn_holder;
+    uint32_t asking; /* the client whose machine is being stepped */
     bool turn_taken;
     bool measuring;
     int64_t measure_from_ns, end_ns;
@@ -315,8 +316,8 @@ uint32_t ls_world_producer(const ls_world *w, uint32_t client)
 static int64_t oracle_next_turn(void *context, const ls_commit_view *view)
 {
     ls_world *w = context;
-    uint32_t index = view->own_slot;
-    if (view->pending_batches == 0 || index >= w->count) return LS_NEVER_NS;
+    uint32_t index = w->asking;
+    if (view->pending_batches == 0) return LS_NEVER_NS;
     if (w->turn_taken && w->turn_holder == index) w->turn_taken = false; /* its attempt ended; it asks anew */
     if (!w->turn_taken && w->turn_count == 0) {
         w->turn_taken = true;
@@ -342,7 +343,8 @@ static ls_result oracle_pass_turn(ls_world *w, uint32_t index, int64_t now_ns)
         w->turn_head = (w->turn_head + 1) % w->count;
         w->turn_count--;
         const ls_producer *machine = &w->members[next].machine;
-        if (machine->ready_count == 0 || ls_producer_is_committing(machine)) continue;
+        bool has_nothing = machine->joined && machine->ready_count == 0;
+        if (has_nothing || ls_producer_is_committing(machine)) continue;
         w->turn_taken = true;
         w->turn_holder = next;
         ls_event event = {.kind = LS_EVENT_GO, .now_ns = now_ns};
@@ -450,6 +452,15 @@ static bool faults_are_over(const ls_world *w, int64_t now_ns)
     return now_ns >= w->end_ns;
 }
 
+static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, bool first);
+
+/* While draining: what another life had taken and did not publish falls to the newest one. */
+static ls_result pass_on(ls_world *w, uint32_t producer, int64_t now_ns)
+{
+    uint32_t client = w->origins[producer].client;
+    return !w->draining || client == NO_CLIENT ? LS_OK : schedule_arrival(w, client, now_ns, false);
+}
+
 /* Gives a life up. If its producer has no other, the next one starts after restart_s. */
 static ls_result end_life(ls_world *w, uint32_t client, int64_t now_ns)
 {
@@ -461,7 +472,7 @@ static ls_result end_life(ls_world *w, uint32_t client, int64_t now_ns)
         ls_free(m);
         w->later[client - w->count] = NULL;
     }
-    if (o->client != client) return LS_OK; /* a zombie's end changes nothing */
+    if (o->client != client) return pass_on(w, producer, now_ns);
     o->client = NO_CLIENT;
     for (uint32_t i = 0; i < w->later_count + 1; i++) { /* a zombie that came back in time may own the row: it goes on */
         uint32_t other = i == 0 ? producer : w->count + w->later_count - i;
@@ -469,7 +480,7 @@ static ls_result end_life(ls_world *w, uint32_t client, int64_t now_ns)
         if (left == NULL || !left->alive || left->producer != producer) continue;
         o->client = other;
         o->crashed_ns = LS_NEVER_NS;
-        return LS_OK;
+        return pass_on(w, producer, now_ns);
     }
     return set_timer(w, now_ns + ls_nanoseconds(w->scenario->faults.restart_s), TIMER_RESTART, producer);
 }
@@ -532,14 +543,12 @@ static ls_result start_life(ls_world *w, uint32_t producer, int64_t now_ns)
     return step(w, client, &event);
 }
 
-static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, bool first);
-
 static ls_result note_joined(ls_world *w, uint32_t client, uint64_t source_offset, int64_t now_ns)
 {
     member *m = life_of(w, client);
     origin *o = &w->origins[m->producer];
     m->next_offset = source_offset;
-    if (client < w->count) return set_timer(w, now_ns, TIMER_ARRIVAL, client);
+    if (o->lives == 1) return set_timer(w, now_ns, TIMER_ARRIVAL, client);
     if (w->checks) {
         ls_result result = ls_invariants_acknowledged(&w->invariants, m->producer, source_offset, &w->error);
         if (result != LS_OK) return result;
@@ -655,6 +664,7 @@ static ls_result step(ls_world *w, uint32_t client, const ls_event *event)
     ls_actions actions;
     bool attempt_ended = false;
     uint32_t gave_up = m->machine.gave_up;
+    w->asking = client;
     ls_result result = ls_producer_step(&m->machine, event, &actions);
     if (result != LS_OK) return fail_step(w, result, m->producer, ls_result_name(result));
     if (w->measuring) w->sum.gave_up += m->machine.gave_up - gave_up;
@@ -866,6 +876,7 @@ static ls_result begin_drain(ls_world *w, int64_t now_ns)
     }
     w->draining = true;
     ls_result result = set_timer(w, now_ns + ls_nanoseconds(w->scenario->drain_s), TIMER_LIMIT, 0);
+    for (uint32_t i = 0; i < w->count && result == LS_OK; i++) result = pass_on(w, i, now_ns);
     return result == LS_OK ? look_for_end(w, now_ns) : result;
 }
 

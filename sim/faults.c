@@ -42,7 +42,7 @@ ls_fault ls_faults_strike(const ls_fault_config *c, uint64_t seed, uint64_t repl
     if (producer == c->cut_client && within(now_ns, c->cut_start_s, c->cut_length_s)) return LS_FAULT_CUT;
     if (within(now_ns, c->throttle_storm_start_s, c->throttle_storm_length_s)) return LS_FAULT_STORM;
     bool drawn = c->error_before_share > 0 || c->lost_reply_share > 0 || c->linger_share > 0 || c->conflict_share > 0;
-    if (!drawn) return LS_FAULT_NONE;
+    if (!drawn || (c->window_length_s > 0 && !within(now_ns, c->window_start_s, c->window_length_s))) return LS_FAULT_NONE;
     ls_random stream = ls_faults_stream(seed, replication, LS_FAULT_REQUESTS, producer, PLACES_A_REQUEST * place);
     bool put = request->operation == LS_PUT;
     if (ls_random_uniform(&stream) < c->error_before_share) return LS_FAULT_ERROR_BEFORE;

@@ -40,6 +40,7 @@ typedef struct ls_fault_config {
     double takeover_s;       /* after so much of a pause another incarnation starts; 0: nobody notices */
     double timeout_s;        /* when a client gives an answer up: replies of unknown outcome come after this */
     double refusal_s;        /* how soon conflicts, throttling and cut connections of this table are answered */
+    double window_start_s, window_length_s; /* when the four kinds below are drawn; length 0: all the time */
     double lost_reply_share;   /* of all requests: carried out, the outcome unknown */
     double error_before_share; /* of all requests: not carried out, the outcome unknown */
     double linger_share;       /* of puts: outcome unknown, carried out linger_s after that */

@@ -71,6 +71,8 @@ static const ls_option options[] = {
     REAL("faults.takeover_s", faults.takeover_s, 0, 0, 1e6, "into a pause, when another incarnation is started in its place; 0: never"),
     REAL("faults.timeout_s", faults.timeout_s, 5, 1e-3, 1e6, "when a request that is not answered counts as of unknown outcome"),
     REAL("faults.refusal_s", faults.refusal_s, 0.02, 1e-6, 1e3, "how soon the refusals of this table come back"),
+    REAL("faults.window_start_s", faults.window_start_s, 0, 0, 1e7, "time of the run from which the four shares below hold"),
+    REAL("faults.window_length_s", faults.window_length_s, 0, 0, 1e6, "for how long; 0: always"),
     REAL("faults.lost_reply_share", faults.lost_reply_share, 0, 0, 1, "requests that are carried out and whose reply is lost"),
     REAL("faults.error_before_share", faults.error_before_share, 0, 0, 1, "requests that are lost on their way: no effect, outcome unknown"),
     REAL("faults.linger_share", faults.linger_share, 0, 0, 1, "puts that reach the store only after their client has given them up"),

@@ -106,6 +106,7 @@ static void sort_into_front(ls_event_queue *queue, const ls_event_bucket *bucket
     for (uint32_t i = 0; i < count; i++) queue->front[i] = *where[keys[i] & 63];
     queue->front_first = 0;
     queue->front_last = count;
+    queue->moved += count;
     for (ls_event_chunk *chunk = bucket->first, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
         give_chunk_back(queue, chunk);
@@ -121,6 +122,7 @@ static void spread(ls_event_queue *queue, const ls_event_bucket *bucket, uint32_
         }
         uint32_t used = used_of(bucket, chunk);
         for (uint32_t i = 0; i < used; i++) ls__event_queue_push_far(queue, &chunk->events[i], level);
+        queue->moved += used;
         give_chunk_back(queue, chunk);
     }
 }
@@ -132,6 +134,7 @@ static void take_ties(ls_event_queue *queue)
     memcpy(queue->front, chunk->events, used * sizeof chunk->events[0]);
     queue->front_first = 0;
     queue->front_last = used;
+    queue->moved += used;
     queue->ties.first = chunk->next;
     if (--queue->ties.chunks == 0) queue->ties = empty_bucket;
     give_chunk_back(queue, chunk);
@@ -181,6 +184,7 @@ static void narrow_front(ls_event_queue *queue, uint64_t now)
         for (uint32_t i = keep; i < queue->front_last; i++) {
             ls__event_queue_push_far(queue, &queue->front[i], queue->front_bits / LS_QUEUE_DIGIT_BITS);
         }
+        queue->moved += queue->front_last - keep;
         queue->front_last = keep;
     }
 }

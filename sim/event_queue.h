@@ -50,6 +50,7 @@ typedef struct ls_event_queue {
     ls_event_chunk *fresh_end;
     ls_event_slab *slabs;
     uint64_t chunk_count; /* of all slabs */
+    uint64_t moved;       /* events moved from a bucket or the front to a bucket or the front, so far */
     ls_event_bucket ties; /* further events at exactly reference; only while front_bits is 0 */
     uint64_t occupied[LS_QUEUE_LEVELS][LS_QUEUE_WORDS];
     ls_engine_event front[LS_QUEUE_FRONT_SLOTS];

@@ -14,7 +14,6 @@ static const ls_event_bucket empty_bucket = {.last_used = LS_QUEUE_CHUNK_EVENTS}
 void ls_event_queue_initialise(ls_event_queue *queue)
 {
     memset(queue, 0, sizeof *queue);
-    queue->ties = empty_bucket;
     for (int level = 0; level < LS_QUEUE_LEVELS; level++) {
         for (int digit = 0; digit < LS_QUEUE_DIGITS; digit++) queue->buckets[level][digit] = empty_bucket;
     }
@@ -68,140 +67,155 @@ static uint32_t used_of(const ls_event_bucket *bucket, const ls_event_chunk *chu
     return chunk == bucket->last ? bucket->last_used : LS_QUEUE_CHUNK_EVENTS;
 }
 
-static ls_event_bucket detach(ls_event_queue *queue, uint32_t level, uint32_t digit)
+static void mark_empty(ls_event_queue *queue, uint32_t level, uint32_t digit)
 {
-    ls_event_bucket bucket = queue->buckets[level][digit];
-    queue->buckets[level][digit] = empty_bucket;
     uint64_t *words = queue->occupied[level];
     words[digit / 64] &= ~(UINT64_C(1) << (digit % 64));
+    if (words[digit / 64] != 0) return;
     uint64_t any = 0;
     for (int i = 0; i < LS_QUEUE_WORDS; i++) any |= words[i];
     if (any == 0) queue->occupied_levels &= ~(1u << level);
-    return bucket;
 }
 
-static uint32_t first_digit(const uint64_t words[LS_QUEUE_WORDS])
+/* The first occupied digit at or after this one, LS_QUEUE_DIGITS when there is none. */
+static uint32_t next_digit(const uint64_t words[LS_QUEUE_WORDS], uint32_t digit)
 {
-    uint32_t i = 0;
-    while (words[i] == 0) i++;
-    return i * 64 + (uint32_t)__builtin_ctzll(words[i]);
+    if (digit == LS_QUEUE_DIGITS) return LS_QUEUE_DIGITS;
+    uint32_t i = digit / 64;
+    uint64_t word = words[i] >> (digit % 64) << (digit % 64);
+    while (word == 0) {
+        if (++i == LS_QUEUE_WORDS) return LS_QUEUE_DIGITS;
+        word = words[i];
+    }
+    return i * 64 + (uint32_t)__builtin_ctzll(word);
 }
 
-static void sort_into_front(ls_event_queue *queue, const ls_event_bucket *bucket, uint32_t bits)
+static uint64_t count_of(const ls_event_bucket *bucket)
 {
-    uint64_t mask = (UINT64_C(1) << bits) - 1;
-    uint64_t keys[LS_QUEUE_SORT_EVENTS];
-    const ls_engine_event *where[LS_QUEUE_SORT_EVENTS];
-    uint32_t count = 0;
-    for (ls_event_chunk *chunk = bucket->first; chunk != NULL; chunk = chunk->next) {
+    return (uint64_t)(bucket->chunks - 1) * LS_QUEUE_CHUNK_EVENTS + bucket->last_used;
+}
+
+static void sort_into_front(ls_event_queue *queue, ls_event_bucket *bucket)
+{
+    uint32_t last = queue->front_last;
+    for (ls_event_chunk *chunk = bucket->first, *next; chunk != NULL; chunk = next) {
         uint32_t used = used_of(bucket, chunk);
         for (uint32_t i = 0; i < used; i++) {
-            uint64_t key = ((uint64_t)chunk->events[i].at_ns & mask) << 6 | count;
-            where[count] = &chunk->events[i];
-            uint32_t slot = count++;
-            for (; slot > 0 && keys[slot - 1] > key; slot--) keys[slot] = keys[slot - 1];
-            keys[slot] = key;
+            uint32_t slot = last++;
+            int64_t at_ns = chunk->events[i].at_ns;
+            for (; slot > 0 && queue->front[slot - 1].at_ns > at_ns; slot--) queue->front[slot] = queue->front[slot - 1];
+            queue->front[slot] = chunk->events[i];
         }
-    }
-    for (uint32_t i = 0; i < count; i++) queue->front[i] = *where[keys[i] & 63];
-    queue->front_first = 0;
-    queue->front_last = count;
-    queue->moved += count;
-    for (ls_event_chunk *chunk = bucket->first, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
         give_chunk_back(queue, chunk);
     }
+    queue->moved += last - queue->front_last;
+    queue->front_last = last;
+    *bucket = empty_bucket;
 }
 
-static void spread(ls_event_queue *queue, const ls_event_bucket *bucket, uint32_t level)
+static void spread(ls_event_queue *queue, ls_event_bucket *source, uint32_t level)
 {
-    for (ls_event_chunk *chunk = bucket->first, *next; chunk != NULL; chunk = next) {
+    ls_event_bucket bucket = *source;
+    *source = empty_bucket;
+    for (ls_event_chunk *chunk = bucket.first, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
         if (next != NULL) {
             for (size_t offset = 0; offset < sizeof *next; offset += 64) __builtin_prefetch((const char *)next + offset);
         }
-        uint32_t used = used_of(bucket, chunk);
-        for (uint32_t i = 0; i < used; i++) ls__event_queue_push_far(queue, &chunk->events[i], level);
+        uint32_t used = used_of(&bucket, chunk);
+        for (uint32_t i = 0; i < used; i++) ls__event_queue_push_bucket(queue, &chunk->events[i], level);
         queue->moved += used;
         give_chunk_back(queue, chunk);
     }
 }
 
-static void take_ties(ls_event_queue *queue)
+/* Many events at one and the same moment: the first chunk of them goes to the front, the others stay. */
+static void take_ties(ls_event_queue *queue, ls_event_bucket *bucket)
 {
-    ls_event_chunk *chunk = queue->ties.first;
-    uint32_t used = used_of(&queue->ties, chunk);
-    memcpy(queue->front, chunk->events, used * sizeof chunk->events[0]);
-    queue->front_first = 0;
-    queue->front_last = used;
-    queue->moved += used;
-    queue->ties.first = chunk->next;
-    if (--queue->ties.chunks == 0) queue->ties = empty_bucket;
+    ls_event_chunk *chunk = bucket->first;
+    memcpy(queue->front, chunk->events, sizeof chunk->events);
+    queue->front_last = LS_QUEUE_CHUNK_EVENTS;
+    queue->moved += LS_QUEUE_CHUNK_EVENTS;
+    bucket->first = chunk->next;
+    bucket->chunks--;
     give_chunk_back(queue, chunk);
 }
 
 bool ls__event_queue_refill(ls_event_queue *queue, uint64_t until)
 {
-    while (queue->ties.chunks == 0) {
+    queue->front_first = queue->front_last = 0;
+    for (;;) {
         if (queue->occupied_levels == 0) return false;
         uint32_t level = (uint32_t)__builtin_ctz(queue->occupied_levels);
-        uint32_t digit = first_digit(queue->occupied[level]);
+        uint32_t digit = next_digit(queue->occupied[level], 0);
         uint32_t bits = level * LS_QUEUE_DIGIT_BITS;
-        uint64_t above = bits + LS_QUEUE_DIGIT_BITS >= 64 ? 0 : ~UINT64_C(0) << (bits + LS_QUEUE_DIGIT_BITS);
-        uint64_t start = (queue->reference & above) | (uint64_t)digit << bits;
+        uint64_t above = queue->reference >> bits >> LS_QUEUE_DIGIT_BITS << LS_QUEUE_DIGIT_BITS;
+        uint64_t start = (above | digit) << bits;
         if (start > until) return false;
-        ls_event_bucket bucket = detach(queue, level, digit);
-        queue->reference = start;
-        queue->front_bits = bits;
-        if (level == 0) {
-            queue->ties = bucket;
-            break;
+        ls_event_bucket *bucket = &queue->buckets[level][digit];
+        uint64_t count = count_of(bucket);
+        if (count > LS_QUEUE_SORT_EVENTS) {
+            queue->frontier = queue->reference = start;
+            if (level == 0) {
+                take_ties(queue, bucket);
+                return true;
+            }
+            mark_empty(queue, level, digit);
+            spread(queue, bucket, level - 1);
+            continue;
         }
-        uint64_t count = (uint64_t)(bucket.chunks - 1) * LS_QUEUE_CHUNK_EVENTS + bucket.last_used;
-        if (count <= LS_QUEUE_SORT_EVENTS) {
-            sort_into_front(queue, &bucket, bits);
-            return true;
+        for (;;) {
+            mark_empty(queue, level, digit);
+            sort_into_front(queue, bucket);
+            uint32_t next = next_digit(queue->occupied[level], digit + 1);
+            if (next == LS_QUEUE_DIGITS) break;
+            bucket = &queue->buckets[level][next];
+            if (queue->front_last + count_of(bucket) > LS_QUEUE_SORT_EVENTS) break;
+            digit = next;
         }
-        queue->front_bits = bits - LS_QUEUE_DIGIT_BITS;
-        spread(queue, &bucket, level - 1);
+        queue->front_level = level;
+        queue->reference = ((above | digit) << bits) + ((UINT64_C(1) << bits) - 1);
+        queue->frontier = queue->reference + 1;
+        return true;
     }
-    take_ties(queue);
-    return true;
 }
 
-/* The front is full: narrow its range around now by one digit, as often as it takes, and send what falls out of it to
- * the buckets. */
+/* Ends the front's range at the end of the digit that now lies in. */
+static void set_frontier(ls_event_queue *queue, uint64_t now)
+{
+    uint32_t bits = queue->front_level * LS_QUEUE_DIGIT_BITS;
+    queue->reference = now | ((UINT64_C(1) << bits) - 1);
+    queue->frontier = queue->reference + 1;
+}
+
+/* The front is full. Its range shrinks around now, to one digit of its level, then of the level below and so on, until
+ * half of it at most is left. When all that is left is at now itself, it stays and nothing more is let in. */
 static void narrow_front(ls_event_queue *queue, uint64_t now)
 {
-    while (queue->front_bits > 0 && queue->front_last - queue->front_first >= LS_QUEUE_FRONT_EVENTS) {
-        queue->front_bits -= LS_QUEUE_DIGIT_BITS;
-        queue->reference = now >> queue->front_bits << queue->front_bits;
+    set_frontier(queue, now);
+    for (;;) {
         uint32_t keep = queue->front_last;
-        while (keep > queue->front_first &&
-               ((uint64_t)queue->front[keep - 1].at_ns ^ queue->reference) >> queue->front_bits != 0) {
-            keep--;
-        }
-        for (uint32_t i = keep; i < queue->front_last; i++) {
-            ls__event_queue_push_far(queue, &queue->front[i], queue->front_bits / LS_QUEUE_DIGIT_BITS);
-        }
+        while (keep > queue->front_first && (uint64_t)queue->front[keep - 1].at_ns >= queue->frontier) keep--;
+        for (uint32_t i = keep; i < queue->front_last; i++) ls__event_queue_push_far(queue, &queue->front[i]);
         queue->moved += queue->front_last - keep;
         queue->front_last = keep;
+        if (keep - queue->front_first <= LS_QUEUE_FRONT_EVENTS / 2) return;
+        if (queue->front_level == 0) break;
+        queue->front_level--;
+        set_frontier(queue, now);
     }
+    queue->frontier = queue->reference = now;
 }
 
 void ls__event_queue_push_front(ls_event_queue *queue, const ls_engine_event *event, uint64_t now)
 {
-    if (queue->front_bits > 0 && queue->front_last - queue->front_first >= LS_QUEUE_FRONT_EVENTS) {
+    if (queue->front_last - queue->front_first >= LS_QUEUE_FRONT_EVENTS) {
         narrow_front(queue, now);
-        uint64_t difference = (uint64_t)event->at_ns ^ queue->reference;
-        if (difference >> queue->front_bits != 0) {
-            ls__event_queue_push_far(queue, event, ls__event_queue_level(difference));
+        if ((uint64_t)event->at_ns >= queue->frontier) {
+            ls__event_queue_push_far(queue, event);
             return;
         }
-    }
-    if (queue->front_bits == 0) {
-        ls__event_queue_append(queue, &queue->ties, event);
-        return;
     }
     if (queue->front_last == LS_QUEUE_FRONT_SLOTS) {
         uint32_t held = queue->front_last - queue->front_first;

@@ -38,10 +38,11 @@ typedef struct ls_event_bucket {
 typedef struct ls_event_slab ls_event_slab;
 
 typedef struct ls_event_queue {
-    uint64_t reference;  /* start of the front's range; not after now */
-    uint32_t front_bits; /* the front's range is 2^front_bits ns */
+    uint64_t frontier;  /* whatever lies before it is in the front */
+    uint64_t reference; /* what the buckets' digits are relative to: frontier, or the moment before it */
     uint32_t front_first;
     uint32_t front_last;
+    uint32_t front_level; /* the front's range ends where a digit of this level does; lower levels are empty */
     uint32_t occupied_levels; /* bit l: some bucket of level l holds events */
     uint64_t count;
     uint64_t count_limit; /* so many events find room without a further allocation, wherever they go */
@@ -51,7 +52,6 @@ typedef struct ls_event_queue {
     ls_event_slab *slabs;
     uint64_t chunk_count; /* of all slabs */
     uint64_t moved;       /* events moved from a bucket or the front to a bucket or the front, so far */
-    ls_event_bucket ties; /* further events at exactly reference; only while front_bits is 0 */
     uint64_t occupied[LS_QUEUE_LEVELS][LS_QUEUE_WORDS];
     ls_engine_event front[LS_QUEUE_FRONT_SLOTS];
     ls_event_bucket buckets[LS_QUEUE_LEVELS][LS_QUEUE_DIGITS];
@@ -90,13 +90,7 @@ static inline void ls__event_queue_append(ls_event_queue *queue, ls_event_bucket
     bucket->last->events[bucket->last_used++] = *event;
 }
 
-/* The level of an event whose time differs from the reference by these bits (not 0): that of the highest digit. */
-static inline uint32_t ls__event_queue_level(uint64_t difference)
-{
-    return (63u - (uint32_t)__builtin_clzll(difference)) / LS_QUEUE_DIGIT_BITS;
-}
-
-static inline void ls__event_queue_push_far(ls_event_queue *queue, const ls_engine_event *event, uint32_t level)
+static inline void ls__event_queue_push_bucket(ls_event_queue *queue, const ls_engine_event *event, uint32_t level)
 {
     uint32_t digit = (uint32_t)((uint64_t)event->at_ns >> (level * LS_QUEUE_DIGIT_BITS)) & (LS_QUEUE_DIGITS - 1);
     ls__event_queue_append(queue, &queue->buckets[level][digit], event);
@@ -104,18 +98,21 @@ static inline void ls__event_queue_push_far(ls_event_queue *queue, const ls_engi
     queue->occupied_levels |= 1u << level;
 }
 
-/* Adds an event whose time is at least now_ns, which in turn is at least that of the last event popped and the until_ns of
- * every pop that found nothing in time. False when out of memory, and nothing changed. */
+/* To the bucket of the highest digit in which the event's time, at or after the frontier, differs from the reference. */
+static inline void ls__event_queue_push_far(ls_event_queue *queue, const ls_engine_event *event)
+{
+    uint64_t difference = ((uint64_t)event->at_ns ^ queue->reference) | 1;
+    ls__event_queue_push_bucket(queue, event, (63u - (uint32_t)__builtin_clzll(difference)) / LS_QUEUE_DIGIT_BITS);
+}
+
+/* Adds an event whose time is at least now_ns. now_ns must never fall, and be at least the time of the last event popped
+ * and the until_ns of every pop that found nothing in time. False when out of memory, and nothing changed. */
 static inline bool ls_event_queue_push(ls_event_queue *queue, const ls_engine_event *event, int64_t now_ns)
 {
     if (queue->count == queue->count_limit && !ls__event_queue_grow(queue)) return false;
     queue->count++;
-    uint64_t difference = (uint64_t)event->at_ns ^ queue->reference;
-    if (difference >> queue->front_bits == 0) {
-        ls__event_queue_push_front(queue, event, (uint64_t)now_ns);
-        return true;
-    }
-    ls__event_queue_push_far(queue, event, ls__event_queue_level(difference));
+    if ((uint64_t)event->at_ns < queue->frontier) ls__event_queue_push_front(queue, event, (uint64_t)now_ns);
+    else ls__event_queue_push_far(queue, event);
     return true;
 }
 

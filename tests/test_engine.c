@@ -259,7 +259,7 @@ static int compare_stamped(const void *left, const void *right)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-enum { MOVES_MAX = LS_QUEUE_LEVELS + 2 };
+enum { MOVES_MAX = LS_QUEUE_LEVELS + 5 };
 
 /* Fill, drain; nothing is added on the way, so that qsort tells the order. Draining must not allocate. */
 static void fill_and_drain(delay_rule rule, uint32_t count)

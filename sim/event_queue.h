@@ -57,11 +57,13 @@ typedef struct ls_event_queue {
     ls_event_bucket buckets[LS_QUEUE_LEVELS][LS_QUEUE_DIGITS];
 } ls_event_queue;
 
-/* Makes an empty queue, whose memory may hold anything before; releases all it holds. */
+/* Makes an empty queue of any memory; allocates nothing. */
 void ls_event_queue_initialise(ls_event_queue *queue);
+
+/* Frees what the queue holds, not the queue itself. */
 void ls_event_queue_release(ls_event_queue *queue);
 
-/* Slow paths, see event_queue.c. */
+/* The slow paths, for the inline functions below alone. */
 bool ls__event_queue_grow(ls_event_queue *queue);
 bool ls__event_queue_refill(ls_event_queue *queue, uint64_t until);
 void ls__event_queue_push_front(ls_event_queue *queue, const ls_engine_event *event, uint64_t now);
@@ -116,7 +118,7 @@ static inline bool ls_event_queue_push(ls_event_queue *queue, const ls_engine_ev
     return true;
 }
 
-/* Takes the first event out unless it lies after until_ns. */
+/* Takes the first event out unless it lies after until_ns (not negative); false then, or when nothing is pending. */
 static inline bool ls_event_queue_pop(ls_event_queue *queue, int64_t until_ns, ls_engine_event *event)
 {
     if (queue->front_first == queue->front_last && !ls__event_queue_refill(queue, (uint64_t)until_ns)) return false;

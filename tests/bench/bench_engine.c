@@ -9,33 +9,52 @@
  *   calendar   a calendar queue (Brown, "Calendar queues", CACM 31(10), 1988) of linked 32-byte nodes, whose width and
  *              number of buckets are set once to what suits n and never checked again
  *
- * All draw from the same generator: xorshift64 (Marsaglia, 2003) and -log of a uniform.
+ * All draw from the same generator: xorshift64 (Marsaglia, 2003) and -log of a uniform. Each run mixes time and number
+ * of every event into a check value, and the three must agree on it.
+ *
+ * `engine` is the comparison; `engine_scales` asks whether the mean delay matters, whose ratio to a power of 256 decides in
+ * the engine's queue how many events share a bucket; `engine_patterns` has delays that are not exponential, where a
+ * calendar queue of fixed width would be lost, beside the heap, which does not care.
  */
 #include "manifest/base.h"
-#include "manifest/random.h"
 #include "sim/engine.h"
 #include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+typedef enum shape { EXPONENTIAL, CONSTANT, FEW_VALUES, BIMODAL } shape;
 
 typedef struct hold {
     size_t pending;
     uint64_t holds;
+    double mean_ns;
+    shape shape;
     uint64_t state;
     uint64_t check; /* mixes the order of events: all contestants must agree */
 } hold;
 
-static inline int64_t delay_ns(uint64_t *state)
+static inline uint64_t next_bits(uint64_t *state)
 {
     uint64_t x = *state;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
     *state = x;
-    return (int64_t)(-log((double)((x >> 11) + 1) * 0x1p-53) * 1e9);
+    return x;
+}
+
+static inline int64_t delay_ns(hold *run)
+{
+    uint64_t bits = next_bits(&run->state);
+    switch (run->shape) {
+    case EXPONENTIAL: break;
+    case CONSTANT: return 61000000;
+    case FEW_VALUES: return (int64_t)(bits >> 62);
+    case BIMODAL: return (int64_t)(bits >> 60 == 0 ? (bits & 0xfffffffffff) : (bits & 7)); /* 1 in 16: up to 4.9 h */
+    }
+    return (int64_t)(-log((double)((bits >> 11) + 1) * 0x1p-53) * run->mean_ns);
 }
 
 static void *need(void *memory)
@@ -69,7 +88,7 @@ static ls_engine_verdict hold_event(void *context, ls_engine *engine, const ls_e
 {
     hold *run = context;
     mix(run, event->entity, event->at_ns);
-    ls_result result = ls_engine_schedule(engine, event->at_ns + delay_ns(&run->state), event->kind, event->entity,
+    ls_result result = ls_engine_schedule(engine, event->at_ns + delay_ns(run), event->kind, event->entity,
                                           event->argument);
     return result == LS_OK ? LS_ENGINE_CONTINUE : LS_ENGINE_STOP;
 }
@@ -80,7 +99,7 @@ static double hold_engine(void *context)
     start(run);
     ls_engine *engine = need(ls_engine_new());
     for (uint32_t i = 0; i < run->pending; i++) {
-        if (ls_engine_schedule(engine, delay_ns(&run->state), 1, i, 0) != LS_OK) need(NULL);
+        if (ls_engine_schedule(engine, delay_ns(run), 1, i, 0) != LS_OK) need(NULL);
     }
     ls_engine_run(engine, LS_NEVER_NS, run->pending, hold_event, run);
     double began_s = ls_bench_now_s();
@@ -141,7 +160,7 @@ static uint64_t heap_loop(hold *run, heap_entry *heap, size_t *size, uint64_t se
     for (uint64_t i = 0; i < holds; i++) {
         heap_entry entry = heap_pop(heap, size);
         mix(run, entry.entity, entry.at_ns);
-        entry.at_ns += delay_ns(&run->state);
+        entry.at_ns += delay_ns(run);
         entry.sequence = sequence++;
         heap_push(heap, size, entry);
     }
@@ -157,7 +176,7 @@ static double hold_heap(void *context)
     uint64_t sequence = 0;
     for (uint32_t i = 0; i < run->pending; i++) {
         heap_push(heap, &size,
-                  (heap_entry){.at_ns = delay_ns(&run->state), .sequence = sequence++, .kind = 1, .entity = i});
+                  (heap_entry){.at_ns = delay_ns(run), .sequence = sequence++, .kind = 1, .entity = i});
     }
     sequence = heap_loop(run, heap, &size, sequence, run->pending);
     double began_s = ls_bench_now_s();
@@ -215,7 +234,7 @@ static void calendar_loop(hold *run, calendar *queue, uint64_t holds)
         uint32_t index = calendar_pop(queue);
         calendar_node *node = &queue->nodes[index];
         mix(run, node->entity, node->at_ns);
-        node->at_ns += delay_ns(&run->state);
+        node->at_ns += delay_ns(run);
         calendar_push(queue, index);
     }
 }
@@ -226,12 +245,12 @@ static double hold_calendar(void *context)
     start(run);
     calendar queue = {.mask = 1};
     while (queue.mask + 1 < 2 * run->pending) queue.mask = 2 * queue.mask + 1;
-    while (INT64_C(1) << (queue.shift + 1) <= (int64_t)(1e9 / (double)run->pending)) queue.shift++;
+    while (INT64_C(1) << (queue.shift + 1) <= (int64_t)(run->mean_ns / (double)run->pending)) queue.shift++;
     queue.day_ns = INT64_C(1) << queue.shift;
     queue.nodes = need(calloc(run->pending + 1, sizeof *queue.nodes));
     queue.buckets = need(calloc(queue.mask + 1, sizeof *queue.buckets));
     for (uint32_t i = 0; i < run->pending; i++) {
-        queue.nodes[i + 1] = (calendar_node){.at_ns = delay_ns(&run->state), .kind = 1, .entity = i};
+        queue.nodes[i + 1] = (calendar_node){.at_ns = delay_ns(run), .kind = 1, .entity = i};
         calendar_push(&queue, i + 1);
     }
     calendar_loop(run, &queue, run->pending);
@@ -243,27 +262,71 @@ static double hold_calendar(void *context)
     return rate;
 }
 
-static void bench_hold(void)
+static const size_t sizes[] = {1000, 100000, 1000000};
+enum { SIZES = sizeof sizes / sizeof sizes[0], HOLDS = 4000000 };
+
+static void compare(const char *label, hold model, size_t contestants)
 {
-    static const size_t sizes[] = {1000, 100000, 1000000};
-    static const char *const columns[] = {"engine M/s", "heap M/s", "calendar M/s", "engine/heap", "engine/calendar"};
-    ls_bench_heading("pending events", 5, columns);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        hold runs[3];
-        for (int j = 0; j < 3; j++) runs[j] = (hold){.pending = sizes[i], .holds = 4000000};
-        ls_bench_contestant contestants[] = {
-            {"engine", hold_engine, &runs[0]}, {"heap", hold_heap, &runs[1]}, {"calendar", hold_calendar, &runs[2]}};
-        double values[5];
-        ls_bench_interleaved(contestants, 3, values);
-        values[3] = values[0] / values[1];
-        values[4] = values[0] / values[2];
-        char label[32];
-        snprintf(label, sizeof label, "%zu", sizes[i]);
-        ls_bench_row(label, 5, values);
-        if (runs[0].check != runs[1].check || runs[0].check != runs[2].check) {
-            printf("  the contestants disagree about the order of events\n");
-        }
+    hold runs[3] = {model, model, model};
+    ls_bench_contestant all[] = {
+        {"engine", hold_engine, &runs[0]}, {"heap", hold_heap, &runs[1]}, {"calendar", hold_calendar, &runs[2]}};
+    double medians[3], values[5];
+    ls_bench_interleaved(all, contestants, medians);
+    size_t columns = 0;
+    for (size_t i = 0; i < contestants; i++) values[columns++] = medians[i];
+    for (size_t i = 1; i < contestants; i++) values[columns++] = medians[0] / medians[i];
+    ls_bench_row(label, columns, values);
+    for (size_t i = 1; i < contestants; i++) {
+        if (runs[i].check != runs[0].check) printf("  engine and %s disagree about the events\n", all[i].name);
     }
 }
-LS_BENCH(engine, "hold model, million events/s: engine through its handler, bare 4-ary heap, bare calendar queue",
+
+static void bench_hold(void)
+{
+    static const char *const columns[] = {"engine M/s", "heap M/s", "calendar M/s", "engine/heap", "engine/calendar"};
+    ls_bench_heading("pending events", 5, columns);
+    for (size_t i = 0; i < SIZES; i++) {
+        char label[32];
+        snprintf(label, sizeof label, "%zu", sizes[i]);
+        compare(label, (hold){.pending = sizes[i], .holds = HOLDS, .mean_ns = 1e9}, 3);
+    }
+}
+LS_BENCH(engine, "hold model, Exp(1 s), million events/s: engine through its handler, bare 4-ary heap, bare calendar queue",
          bench_hold)
+
+static void bench_scales(void)
+{
+    enum { MEANS = 8 };
+    char names[MEANS][32];
+    const char *columns[MEANS];
+    for (int j = 0; j < MEANS; j++) {
+        snprintf(names[j], sizeof names[j], "%.1f ms", 1000.0 / (double)(1 << j));
+        columns[j] = names[j];
+    }
+    ls_bench_heading("pending events, mean", MEANS, columns);
+    for (size_t i = 0; i < SIZES; i++) {
+        hold runs[MEANS];
+        ls_bench_contestant contestants[MEANS];
+        for (int j = 0; j < MEANS; j++) {
+            runs[j] = (hold){.pending = sizes[i], .holds = HOLDS, .mean_ns = 1e9 / (double)(1 << j)};
+            contestants[j] = (ls_bench_contestant){columns[j], hold_engine, &runs[j]};
+        }
+        double rates[MEANS];
+        ls_bench_interleaved(contestants, MEANS, rates);
+        char label[32];
+        snprintf(label, sizeof label, "%zu", sizes[i]);
+        ls_bench_row(label, MEANS, rates);
+    }
+}
+LS_BENCH(engine_scales, "hold model, engine alone, million events/s by mean delay", bench_scales)
+
+static void bench_patterns(void)
+{
+    static const char *const columns[] = {"engine M/s", "heap M/s", "engine/heap"};
+    static const char *const names[] = {"exponential, 1 s", "constant, 61 ms", "0 to 3 ns", "0-7 ns, 1/16 hours"};
+    ls_bench_heading("delays, 100000 pending", 3, columns);
+    for (int i = EXPONENTIAL; i <= BIMODAL; i++) {
+        compare(names[i], (hold){.pending = 100000, .holds = HOLDS, .mean_ns = 1e9, .shape = (shape)i}, 2);
+    }
+}
+LS_BENCH(engine_patterns, "hold model with other delays, million events/s", bench_patterns)

@@ -33,7 +33,7 @@ ls_result ls_engine_schedule(ls_engine *engine, int64_t at_ns, uint32_t kind, ui
     if (at_ns < engine->now_ns) return LS_ERROR_INVALID;
     if (at_ns == LS_NEVER_NS) return LS_OK;
     ls_engine_event event = {.at_ns = at_ns, .kind = kind, .entity = entity, .argument = argument};
-    if (!ls_event_queue_push(&engine->queue, &event, engine->now_ns)) return LS_ERROR_MEMORY;
+    if (!ls_event_queue_push(&engine->queue, event, engine->now_ns)) return LS_ERROR_MEMORY;
     if (engine->queue.count > engine->greatest_pending) engine->greatest_pending = engine->queue.count;
     return LS_OK;
 }

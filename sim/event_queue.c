@@ -169,7 +169,7 @@ static void spread(ls_event_queue *queue, ls_event_bucket *source, uint32_t leve
             for (size_t offset = 0; offset < sizeof *next; offset += 64) __builtin_prefetch((const char *)next + offset);
         }
         uint32_t used = used_of(&bucket, chunk);
-        for (uint32_t i = 0; i < used; i++) ls__event_queue_push_bucket(queue, &chunk->events[i], level);
+        for (uint32_t i = 0; i < used; i++) ls__event_queue_push_bucket(queue, chunk->events[i], level);
         queue->moved += used;
         give_chunk_back(queue, chunk);
     }
@@ -246,7 +246,7 @@ static void narrow_front(ls_event_queue *queue, uint64_t now)
     for (;;) {
         uint32_t keep = queue->front_last;
         while (keep > queue->front_first && (uint64_t)queue->front[keep - 1].at_ns >= queue->frontier) keep--;
-        for (uint32_t i = keep; i < queue->front_last; i++) ls__event_queue_push_far(queue, &queue->front[i]);
+        for (uint32_t i = keep; i < queue->front_last; i++) ls__event_queue_push_far(queue, queue->front[i]);
         queue->moved += queue->front_last - keep;
         queue->front_last = keep;
         if (keep - queue->front_first <= LS_QUEUE_FRONT_EVENTS / 2) return;
@@ -257,11 +257,11 @@ static void narrow_front(ls_event_queue *queue, uint64_t now)
     queue->frontier = queue->reference = now;
 }
 
-void ls__event_queue_push_front(ls_event_queue *queue, const ls_engine_event *event, uint64_t now)
+void ls__event_queue_push_front(ls_event_queue *queue, ls_engine_event event, uint64_t now)
 {
     if (queue->front_last - queue->front_first >= LS_QUEUE_FRONT_EVENTS) {
         narrow_front(queue, now);
-        if ((uint64_t)event->at_ns >= queue->frontier) {
+        if ((uint64_t)event.at_ns >= queue->frontier) {
             ls__event_queue_push_far(queue, event);
             return;
         }
@@ -273,8 +273,8 @@ void ls__event_queue_push_front(ls_event_queue *queue, const ls_engine_event *ev
         queue->front_last = held;
     }
     uint32_t slot = queue->front_last++;
-    for (; slot > queue->front_first && queue->front[slot - 1].at_ns > event->at_ns; slot--) {
+    for (; slot > queue->front_first && queue->front[slot - 1].at_ns > event.at_ns; slot--) {
         queue->front[slot] = queue->front[slot - 1];
     }
-    queue->front[slot] = *event;
+    queue->front[slot] = event;
 }

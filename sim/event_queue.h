@@ -66,7 +66,7 @@ void ls_event_queue_release(ls_event_queue *queue);
 /* The slow paths, for the inline functions below alone. */
 bool ls__event_queue_grow(ls_event_queue *queue);
 bool ls__event_queue_refill(ls_event_queue *queue, uint64_t until);
-void ls__event_queue_push_front(ls_event_queue *queue, const ls_engine_event *event, uint64_t now);
+void ls__event_queue_push_front(ls_event_queue *queue, ls_engine_event event, uint64_t now);
 
 static inline ls_event_chunk *ls__event_queue_take_chunk(ls_event_queue *queue)
 {
@@ -79,7 +79,7 @@ static inline ls_event_chunk *ls__event_queue_take_chunk(ls_event_queue *queue)
     return queue->fresh++;
 }
 
-static inline void ls__event_queue_append(ls_event_queue *queue, ls_event_bucket *bucket, const ls_engine_event *event)
+static inline void ls__event_queue_append(ls_event_queue *queue, ls_event_bucket *bucket, ls_engine_event event)
 {
     if (bucket->last_used == LS_QUEUE_CHUNK_EVENTS) {
         ls_event_chunk *chunk = ls__event_queue_take_chunk(queue);
@@ -89,31 +89,31 @@ static inline void ls__event_queue_append(ls_event_queue *queue, ls_event_bucket
         bucket->last = chunk;
         bucket->last_used = 0;
     }
-    bucket->last->events[bucket->last_used++] = *event;
+    bucket->last->events[bucket->last_used++] = event;
 }
 
-static inline void ls__event_queue_push_bucket(ls_event_queue *queue, const ls_engine_event *event, uint32_t level)
+static inline void ls__event_queue_push_bucket(ls_event_queue *queue, ls_engine_event event, uint32_t level)
 {
-    uint32_t digit = (uint32_t)((uint64_t)event->at_ns >> (level * LS_QUEUE_DIGIT_BITS)) & (LS_QUEUE_DIGITS - 1);
+    uint32_t digit = (uint32_t)((uint64_t)event.at_ns >> (level * LS_QUEUE_DIGIT_BITS)) & (LS_QUEUE_DIGITS - 1);
     ls__event_queue_append(queue, &queue->buckets[level][digit], event);
     queue->occupied[level][digit / 64] |= UINT64_C(1) << (digit % 64);
     queue->occupied_levels |= 1u << level;
 }
 
 /* To the bucket of the highest digit in which the event's time, at or after the frontier, differs from the reference. */
-static inline void ls__event_queue_push_far(ls_event_queue *queue, const ls_engine_event *event)
+static inline void ls__event_queue_push_far(ls_event_queue *queue, ls_engine_event event)
 {
-    uint64_t difference = ((uint64_t)event->at_ns ^ queue->reference) | 1;
+    uint64_t difference = ((uint64_t)event.at_ns ^ queue->reference) | 1;
     ls__event_queue_push_bucket(queue, event, (63u - (uint32_t)__builtin_clzll(difference)) / LS_QUEUE_DIGIT_BITS);
 }
 
 /* Adds an event whose time is at least now_ns. now_ns must never fall, and be at least the time of the last event popped
  * and the until_ns of every pop that found nothing in time. False when out of memory, and nothing changed. */
-static inline bool ls_event_queue_push(ls_event_queue *queue, const ls_engine_event *event, int64_t now_ns)
+static inline bool ls_event_queue_push(ls_event_queue *queue, ls_engine_event event, int64_t now_ns)
 {
     if (queue->count == queue->count_limit && !ls__event_queue_grow(queue)) return false;
     queue->count++;
-    if ((uint64_t)event->at_ns < queue->frontier) ls__event_queue_push_front(queue, event, (uint64_t)now_ns);
+    if ((uint64_t)event.at_ns < queue->frontier) ls__event_queue_push_front(queue, event, (uint64_t)now_ns);
     else ls__event_queue_push_far(queue, event);
     return true;
 }

@@ -41,27 +41,93 @@ all: $(PROGRAM) $(RUNNER) $(BENCH) ## build the program, the tests and the bench
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	@ar rcs $@ $^
 
 $(PROGRAM): $(BUILD)/experiments/main.o $(LIBRARY)
-	$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
+	@echo "link $@"
+	@$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
 
 $(RUNNER): $(TEST_OBJECTS) $(LIBRARY)
-	$(CC) $(SANITIZE) -o $@ $^ -lcunit $(LDLIBS)
+	@echo "link $@"
+	@$(CC) $(SANITIZE) -o $@ $^ -lcunit $(LDLIBS)
 
 $(BENCH): $(BENCH_OBJECTS) $(LIBRARY)
-	$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
+	@echo "link $@"
+	@$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+library: $(LIBRARY)
 
 test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
 	LAKESTREAM=$(PROGRAM) $(RUNNER) $(SUITE)
 
+# The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
+EXPERIMENTS = f7-manifest-growth f3-producers t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+QUICK    = $(if $(FULL),,--quick)
+DATABASE = results/figures$(if $(FULL),-full,).db
+
+figures: ## set up, build, run the experiments and draw them (FULL=1: the whole of each)
+	@./setup.sh build
+	@$(MAKE) --no-print-directory -j$(JOBS) $(PROGRAM)
+	@mkdir -p results/figures
+	@set -e; for name in $(EXPERIMENTS); do \
+	  $(PROGRAM) run experiments/$$name.json -o $(DATABASE) -j$(JOBS) $(QUICK); \
+	  $(PROGRAM) plot experiments/$$name.json -i $(DATABASE) -o results/figures; \
+	done
+	@echo "figures: the pictures are in results/figures (SVG and PNG), the numbers in $(DATABASE)"
+
+check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server
+	@./setup.sh check
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@$(MAKE) --no-print-directory -j$(JOBS) all CC=clang BUILD=build/clang
+	@$(MAKE) --no-print-directory asan
+	@$(MAKE) --no-print-directory fuzz
+	@$(MAKE) --no-print-directory test
+
+asan: ## the test suites under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory -j$(JOBS) test BUILD=build/asan OPTIMISE='-O1 -g' \
+	  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+tsan: ## the test suites under ThreadSanitizer
+	@$(MAKE) --no-print-directory -j$(JOBS) test BUILD=build/tsan OPTIMISE='-O1 -g' SANITIZE='-fsanitize=thread'
+
+tidy: ## clang-tidy over all sources
+	clang-tidy --quiet $(SOURCES) experiments/main.c -- $(CFLAGS)
+
+bench: $(BENCH) $(PROGRAM) ## measure speed, with peers and limits beside it (NAME=... runs one)
+	LAKESTREAM=$(PROGRAM) $(BENCH) $(NAME)
+
+# Each decoder's fuzzer runs FUZZ_SECONDS from the corpus kept in build/fuzz; a crash leaves its input there and fails.
+FUZZ_SECONDS ?= 60
+FUZZ_CHECKS   = address,undefined -fno-sanitize-recover=all
+
+fuzz: ## run each decoder's fuzzer for FUZZ_SECONDS (60)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) library BUILD=build/fuzz CC=clang OPTIMISE='-O1 -g' \
+	  SANITIZE='-fsanitize=fuzzer-no-link,$(FUZZ_CHECKS)'
+	@set -e; for name in $(FUZZERS); do mkdir -p build/fuzz/$$name.corpus; \
+	  clang -std=c17 -O1 -g -D_GNU_SOURCE -I. $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null) \
+	    -fsanitize=fuzzer,$(FUZZ_CHECKS) -o build/fuzz/$$name tests/fuzz/$$name.c build/fuzz/liblakestream.a $(LDLIBS); done
+	@set -e; pids=; for name in $(FUZZERS); do \
+	  (cd build/fuzz && ./$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	     $$name.corpus >$$name.log 2>&1) & pids="$$pids $$!:$$name"; \
+	done; failed=0; for each in $$pids; do \
+	  if wait $${each%%:*}; then echo "fuzz: $${each##*:} clean," \
+	       "$$(sed -n 's/^stat::number_of_executed_units: *//p' build/fuzz/$${each##*:}.log) inputs"; \
+	  else echo "fuzz: $${each##*:} FAILED, see build/fuzz/$${each##*:}.log"; tail -n 40 build/fuzz/$${each##*:}.log; failed=1; fi; \
+	done; exit $$failed
+
+install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/lakestream/experiments/plots
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/lakestream
+	install -m 644 experiments/*.json $(DESTDIR)$(PREFIX)/share/lakestream/experiments
+	install -m 644 experiments/plots/*.gp $(DESTDIR)$(PREFIX)/share/lakestream/experiments/plots
+
 -include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d) $(BUILD)/experiments/main.d
 
 clean: ## remove everything built
-	rm -rf build build-*
+	rm -rf build
 
-.PHONY: help setup all test clean
+.PHONY: help setup all library test figures check asan tsan tidy bench fuzz install clean

@@ -34,6 +34,15 @@ const char *ls_reply_status_name(ls_reply_status status);
 
 typedef enum ls_range_kind { LS_RANGE_WHOLE = 0, LS_RANGE_SUFFIX, LS_RANGE_SPAN } ls_range_kind;
 
+/* Where one rank's part of a TGB lies, and what it must hash to. */
+typedef struct ls_slice {
+    uint32_t data_rank;
+    uint32_t context_rank;
+    uint64_t offset;
+    uint64_t bytes;
+    uint32_t crc32c;
+} ls_slice;
+
 typedef struct ls_store_request {
     ls_operation operation;
     bool if_absent;              /* put only when no object of that name exists */
@@ -46,6 +55,7 @@ typedef struct ls_store_request {
     uint64_t body_bytes;         /* put: size of the object */
     const ls_manifest *manifest; /* put of a manifest: its content; one reference that passes to the driver */
     const ls_manifest *known;    /* suffix get of a manifest: what the reader has; borrowed until the reply */
+    ls_slice slice;              /* get of data: which rank's slice is meant (d, c); span reads: also its checksum */
 } ls_store_request;
 
 typedef struct ls_store_reply {
@@ -53,7 +63,9 @@ typedef struct ls_store_reply {
     uint32_t tag;
     const ls_manifest *manifest; /* get of a manifest: one reference that passes to the machine; NULL when the suffix was short */
     uint64_t object_bytes;       /* get, head: size of the whole object */
+    uint64_t moved_bytes;        /* get: bytes of the object that this answer carried */
     uint64_t needed_bytes;       /* get of a suffix that was too short: the length that suffices */
+    ls_slice slice;              /* get of a TGB's footer by suffix: where the slice asked for lies (the driver decodes) */
     uint64_t list_count;         /* list: keys in this answer */
     ls_key list_last;            /* list: the greatest key of this answer (list_count > 0) */
     bool list_truncated;         /* list: there may be more after list_last */
@@ -86,14 +98,17 @@ typedef enum ls_action_kind {
     LS_ACTION_JOINED,      /* the producer owns its epoch; batches are taken from source offset `source_offset` */
     LS_ACTION_FENCED,      /* another incarnation owns the row: the machine has stopped */
     LS_ACTION_FAILED,      /* the store denied or garbled a request: the machine has stopped */
-    LS_ACTION_FINISHED     /* after LS_EVENT_STOP: everything is committed and the row closed */
+    LS_ACTION_FINISHED,    /* after LS_EVENT_STOP: everything is committed and the row closed */
+    LS_ACTION_STEP,        /* consumer: the slice of the next step is here and verified, in step order */
+    LS_ACTION_BEHIND       /* consumer: the next step has been reclaimed; the machine has stopped */
 } ls_action_kind;
 
 typedef enum ls_attempt_outcome {
     LS_ATTEMPT_WON = 1,
     LS_ATTEMPT_LOST,      /* someone else holds the version */
     LS_ATTEMPT_THROTTLED, /* refused for load; no conflict */
-    LS_ATTEMPT_ABORTED    /* the read failed, or the put certainly had no effect */
+    LS_ATTEMPT_ABORTED,   /* the read failed, or the put had no effect as far as can be read now */
+    LS_ATTEMPT_PROVED     /* a later read proved that an attempt reported as lost or aborted had won */
 } ls_attempt_outcome;
 
 typedef struct ls_attempt_report {
@@ -114,6 +129,13 @@ typedef struct ls_published_report {
     uint64_t source_end;
 } ls_published_report;
 
+typedef struct ls_step_report {
+    uint64_t step;
+    ls_entry entry;
+    ls_slice slice;
+    int64_t asked_ns; /* when its first request was sent */
+} ls_step_report;
+
 typedef struct ls_action {
     ls_action_kind kind;
     union {
@@ -122,6 +144,7 @@ typedef struct ls_action {
         ls_attempt_report attempt;
         ls_published_report published;
         uint64_t source_offset;
+        ls_step_report step;
     };
 } ls_action;
 

@@ -25,6 +25,7 @@ typedef struct ls_key {
 #define LS_KEY_TEXT_BYTES 96 /* enough for every key with its terminating NUL */
 
 ls_key ls_key_manifest(uint64_t version);
+ls_key ls_key_floor(uint64_t version);
 ls_key ls_key_data(uint64_t producer, uint32_t epoch, uint64_t sequence);
 
 /* Writes the key's text (without any prefix) into text and returns its length. */

@@ -71,11 +71,22 @@ uint64_t ls_manifest_encoded_bytes(const ls_manifest *manifest);  /* exact size 
  * rows and the missing entries. At most the encoded size. */
 uint64_t ls_manifest_tail_bytes(const ls_manifest *manifest, uint64_t known_end_step);
 
+/* The running checksum of all entries below `step`, trimmed ones included (chain.h). step lies between the trim point and
+ * the end step, both included, and is moved there if it does not. */
+uint32_t ls_manifest_chain(const ls_manifest *manifest, uint64_t step);
+
 /* The entry of a step into *entry; false when the step is below the trim point or not committed yet. */
 bool ls_manifest_entry(const ls_manifest *manifest, uint64_t step, ls_entry *entry);
 
 /* Copies up to capacity entries from first_step on into entries, oldest first; returns how many. O(log chunks + count). */
 uint64_t ls_manifest_entries(const ls_manifest *manifest, uint64_t first_step, uint64_t capacity, ls_entry *entries);
+
+/* Shows the entries of steps first_step .. end_step - 1, where they lie: visit is called for stretches of them, the newest
+ * stretch first (as they are linked), with the step of its first entry. False when visit returned false, which ends it, or
+ * when a step is not listed. O(log chunks + chunks passed). */
+typedef bool (*ls_entries_visitor)(void *context, uint64_t step, const ls_entry *entries, uint64_t count);
+bool ls_manifest_visit_entries(const ls_manifest *manifest, uint64_t first_step, uint64_t end_step,
+                               ls_entries_visitor visit, void *context);
 
 /* The row in a slot, valid as long as the manifest is held; NULL when slot >= row count. */
 const ls_row *ls_manifest_row(const ls_manifest *manifest, uint32_t slot);
@@ -88,8 +99,10 @@ typedef struct ls_commit {
     ls_commit_id id;
     ls_row row;              /* the producer's new row; last_version and last_commit are filled in by the append */
     uint32_t slot;           /* of the row, or LS_NO_SLOT to register it at the end of the table */
-    const ls_entry *entries; /* appended in this order; may be NULL when entry_count is 0 */
+    const ls_entry *entries; /* appended in this order; may be NULL when entry_count is 0 or with fill */
     uint32_t entry_count;
+    void (*fill)(void *context, ls_entry *entries, uint32_t count); /* or NULL: writes the entries where they will live */
+    void *fill_context;
 } ls_commit;
 
 /* The child: version + 1, entries appended, row replaced or registered. On success *child is a new reference.
@@ -109,8 +122,11 @@ typedef struct ls_manifest_parts {
     uint64_t low_watermark;
     uint64_t trim_step;
     uint64_t first_step; /* step of entries[0]; equals trim_step when base is NULL */
+    uint32_t chain;      /* at first_step when base is NULL; otherwise the base's own is continued */
     const ls_manifest *base;
     const ls_entry *entries;
+    const uint8_t *encoded; /* instead of entries: their encodings, encoded_stride bytes apart (chain.h) */
+    size_t encoded_stride;
     uint64_t entry_count;
     const ls_row *rows;
     uint32_t row_count;
@@ -118,9 +134,9 @@ typedef struct ls_manifest_parts {
 ls_result ls_manifest_build(const ls_manifest_parts *parts, ls_manifest **manifest);
 
 /* Sizes of the encoded parts (see codec.h for the layout). */
-#define LS_MANIFEST_HEADER_BYTES 64u
+#define LS_MANIFEST_HEADER_BYTES 32u
 #define LS_MANIFEST_ENTRY_BYTES 48u
 #define LS_MANIFEST_ROW_BYTES 48u
-#define LS_MANIFEST_FOOTER_BYTES 64u
+#define LS_MANIFEST_FOOTER_BYTES 96u
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef LS_SCENARIO_H
 #define LS_SCENARIO_H
 
+#include "manifest/protocol.h"
 #include "policies/policy.h"
 #include "sim/option.h"
 #include "sim/store_config.h"
@@ -19,9 +20,6 @@ typedef enum ls_arrival_law {
     LS_ARRIVAL_ONCE,        /* one batch each, all at time 0; the run ends when all are published */
     LS_ARRIVAL_OPEN         /* attempts arrive as one Poisson stream of rate_per_s, each tries once and is gone */
 } ls_arrival_law;
-
-typedef enum ls_layout { LS_LAYOUT_FULL = 0, LS_LAYOUT_FULL_TAIL } ls_layout;
-typedef enum ls_discovery { LS_DISCOVERY_LIST = 0, LS_DISCOVERY_PROBE, LS_DISCOVERY_GALLOP } ls_discovery;
 
 typedef struct ls_scenario {
     uint32_t world; /* ls_world_kind */

@@ -1,0 +1,18 @@
+/* commands.h - the rows of the command table, one a command; each is defined by the cmd_*.c file that carries it out.
+ */
+#ifndef LS_COMMANDS_H
+#define LS_COMMANDS_H
+
+#include "experiments/command.h"
+
+extern const ls_command ls_command_run;
+extern const ls_command ls_command_compare;
+extern const ls_command ls_command_plot;
+extern const ls_command ls_command_results;
+extern const ls_command ls_command_merge;
+extern const ls_command ls_command_policies;
+extern const ls_command ls_command_presets;
+extern const ls_command ls_command_keys;
+extern const ls_command ls_command_metrics;
+
+#endif

@@ -1,0 +1,51 @@
+/* metrics.c - names, units and meanings of everything a run measures; reports, database and docs read this table. */
+#include "sim/metrics.h"
+
+#include "sim/scenario.h"
+
+static const ls_metric metrics[LS_METRIC_COUNT] = {
+    [LS_METRIC_MEASURED] = {"measured_s", "s", "time over which the run was measured, after the warm-up"},
+    [LS_METRIC_PUBLISHED_RATE] = {"published_per_s", "1/s", "batches that became visible and were acknowledged, a second"},
+    [LS_METRIC_PUBLISHED_SHARE] = {"published_share", "1", "published batches as a share of what producers offer"},
+    [LS_METRIC_ATTEMPT_RATE] = {"attempts_per_s", "1/s", "commit attempts a second, of all producers together"},
+    [LS_METRIC_WIN_RATE] = {"wins_per_s", "1/s", "attempts that created their version, a second"},
+    [LS_METRIC_CONFLICT_SHARE] = {"conflict_share", "1", "lost attempts as a share of decided ones (won or lost)"},
+    [LS_METRIC_BATCHES_PER_COMMIT] = {"batches_per_commit", "1", "batches that one winning commit carries, mean"},
+    [LS_METRIC_DELAY_MEAN] = {"publish_delay_mean_s", "s", "from a batch being ready to its acknowledgement, mean"},
+    [LS_METRIC_DELAY_P50] = {"publish_delay_p50_s", "s", "the same, median"},
+    [LS_METRIC_DELAY_P90] = {"publish_delay_p90_s", "s", "the same, 90th percentile"},
+    [LS_METRIC_DELAY_P99] = {"publish_delay_p99_s", "s", "the same, 99th percentile"},
+    [LS_METRIC_DELAY_MAX] = {"publish_delay_max_s", "s", "the same, greatest"},
+    [LS_METRIC_ATTEMPT_MEAN] = {"attempt_mean_s", "s", "duration of an attempt from its first read to its end, mean"},
+    [LS_METRIC_WON_PUT_MEAN] = {"won_put_mean_s", "s", "duration of a conditional put that won, mean"},
+    [LS_METRIC_WON_PUT_P50] = {"won_put_p50_s", "s", "the same, median"},
+    [LS_METRIC_WON_PUT_P99] = {"won_put_p99_s", "s", "the same, 99th percentile"},
+    [LS_METRIC_LOST_PUT_MEAN] = {"lost_put_mean_s", "s", "duration of a conditional put that lost, mean"},
+    [LS_METRIC_LOST_PUT_P50] = {"lost_put_p50_s", "s", "the same, median"},
+    [LS_METRIC_COMMIT_REQUEST_RATE] = {"commit_requests_per_s", "1/s", "requests for manifests (list, head, get, put), a second"},
+    [LS_METRIC_COMMIT_REQUESTS_PER_BATCH] = {"commit_requests_per_batch", "1", "the same, for each published batch"},
+    [LS_METRIC_COMMIT_PUTS] = {"commit_puts", "1", "conditional puts of manifests in the measured time"},
+    [LS_METRIC_COMMIT_READS_PER_ATTEMPT] = {"commit_reads_per_attempt", "1", "list, head and get requests of an attempt, mean"},
+    [LS_METRIC_MANIFEST_BYTES_PER_BATCH] = {"manifest_bytes_per_batch", "bytes",
+                                            "manifest bytes read and written for each published batch"},
+    [LS_METRIC_WASTED_BYTES_SHARE] = {"wasted_bytes_share", "1", "manifest bytes of puts that lost, of all written"},
+    [LS_METRIC_MANIFEST_BYTES_END] = {"manifest_bytes_end", "bytes", "size of the newest manifest at the end"},
+    [LS_METRIC_MANIFEST_ENTRIES_END] = {"manifest_entries_end", "1", "its entries"},
+    [LS_METRIC_FAIRNESS] = {"fairness", "1", "Jain's index of the producers' published batches: 1 when all are equal"},
+    [LS_METRIC_GAVE_UP_RATE] = {"gave_up_per_s", "1/s", "times a policy's retry budget was spent, a second"},
+    [LS_METRIC_THROTTLED_SHARE] = {"throttled_share", "1", "attempts refused for load, of all attempts"},
+    [LS_METRIC_AMBIGUOUS] = {"ambiguous_attempts", "1", "attempts whose outcome had to be settled by reading"},
+    [LS_METRIC_LITTLE_GAP] = {"little_gap", "1", "closed loops: conflict share minus 1 - S R / N (Little's law); 0 but for edges"},
+    [LS_METRIC_COMPLETION_MEAN] = {"completion_mean_s", "s", "arrivals 'once': when a producer's batch was acknowledged, mean"},
+    [LS_METRIC_COMPLETION_LAST] = {"completion_last_s", "s", "arrivals 'once': when the last one was"},
+    [LS_METRIC_QUEUE_WAIT_MEAN] = {"queue_wait_mean_s", "s", "world 'queue': time in line before service, mean"},
+    [LS_METRIC_QUEUE_UTILISATION] = {"queue_utilisation", "1", "world 'queue': share of time that a server is busy"},
+};
+
+_Static_assert(LS_METRIC_COUNT <= LS_METRICS_MAX, "raise LS_METRICS_MAX");
+
+const ls_metric *ls_metrics(uint32_t *count)
+{
+    *count = LS_METRIC_COUNT;
+    return metrics;
+}

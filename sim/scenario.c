@@ -1,0 +1,92 @@
+/* scenario.c - the option table of a scenario: every key a spec may set, with type, default, range and meaning.
+ *
+ * Defaults describe the paper's question at moderate size: 64 producers, one 8 MiB batch a second each, a young manifest,
+ * S3 Standard. A store preset replaces the store.* defaults before a spec's own store keys are laid on top.
+ */
+#include "sim/scenario.h"
+
+
+#define REAL(path_, field, default_, min_, max_, meaning_) \
+    {.path = path_, .type = LS_OPTION_REAL, .offset = offsetof(ls_scenario, field), .default_number = default_, \
+     .minimum = min_, .maximum = max_, .meaning = meaning_}
+#define INTEGER(path_, field, default_, min_, max_, meaning_) \
+    {.path = path_, .type = LS_OPTION_INTEGER, .offset = offsetof(ls_scenario, field), .default_number = default_, \
+     .minimum = min_, .maximum = max_, .meaning = meaning_}
+#define FLAG(path_, field, default_, meaning_) \
+    {.path = path_, .type = LS_OPTION_FLAG, .offset = offsetof(ls_scenario, field), .default_number = default_, \
+     .minimum = 0, .maximum = 1, .meaning = meaning_}
+#define CHOICE(path_, field, default_, choices_, meaning_) \
+    {.path = path_, .type = LS_OPTION_CHOICE, .offset = offsetof(ls_scenario, field), .default_number = default_, \
+     .choices = choices_, .meaning = meaning_}
+#define TEXT(path_, field, default_, meaning_) \
+    {.path = path_, .type = LS_OPTION_TEXT, .offset = offsetof(ls_scenario, field), .default_text = default_, .meaning = meaning_}
+
+/* The rows of one latency law. */
+#define LAW(path_, field, what_) \
+    CHOICE(path_ ".law", field.law, 0, LS_LAW_CHOICES, "distribution of " what_), \
+    REAL(path_ ".floor_s", field.floor_s, 0, 0, 1e6, "added to every draw of " what_), \
+    REAL(path_ ".scale_s", field.scale_s, 0, 0, 1e6, "constant value, mean or median of " what_ " above the floor (sim/law.h)"), \
+    REAL(path_ ".shape", field.shape, 0, 0, 1e3, "sigma, gamma shape or standard deviation in seconds of " what_ " (sim/law.h)"), \
+    REAL(path_ ".tail_share", field.tail_share, 0, 0, 1, "share of draws that come from a Pareto tail instead"), \
+    REAL(path_ ".tail_scale_s", field.tail_scale_s, 0, 0, 1e6, "least value of that tail"), \
+    REAL(path_ ".tail_shape", field.tail_shape, 2, 0.1, 100, "exponent of that tail"), \
+    INTEGER(path_ ".draws", field.draws, 1, 1, 64, "the latency is the sum of so many independent draws"), \
+    TEXT(path_ ".file", field.file, "", "empirical law: file with one quantile in seconds a line, ascending")
+
+static const ls_option options[] = {
+    CHOICE("world", world, 0, "commit queue", "what is simulated: producers that commit, or one queueing station (theory)"),
+    REAL("duration_s", duration_s, 300, 1e-3, 1e7, "measured time after the warm-up"),
+    REAL("warm_up_s", warm_up_s, 30, -1, 1e7, "time before measuring begins; -1: found by MSER-5 on the published batches of a pilot run"),
+    REAL("series_step_s", series_step_s, 0, 0, 1e6, "spacing of the time series of published batches; 0: duration_s / 200"),
+    INTEGER("producers.count", producers.count, 64, 1, 10000000, "producers that share the manifest"),
+    FLAG("producers.established", producers.established, 1, "they have rows in the manifest already; otherwise each joins by a commit of its own"),
+    REAL("producers.start_spread_s", producers.start_spread_s, 1, 0, 1e6, "producers start at uniform times within this"),
+    CHOICE("batches.law", batches.law, 0, "poisson regular closed once open", "when batches become ready (sim/scenario.h)"),
+    REAL("batches.rate_per_s", batches.rate_per_s, 1, 1e-9, 1e9, "batches a second and producer; law open: attempts a second of all together"),
+    INTEGER("batches.bytes", batches.bytes, 8388608, 1, 1099511627776.0, "size of a batch (the whole TGB object), mean"),
+    REAL("batches.bytes_sigma", batches.bytes_sigma, 0, 0, 5, "lognormal sigma of the size; 0: all equal"),
+    INTEGER("batches.data_parallel", batches.data_parallel, 8, 1, 65535, "slices of a batch along the data-parallel ranks"),
+    INTEGER("batches.context_parallel", batches.context_parallel, 1, 1, 65535, "slices along the context-parallel ranks"),
+    INTEGER("upload.concurrency", upload.concurrency, 4, 1, 1000, "uploads in flight, a producer"),
+    INTEGER("upload.backlog_batches", upload.backlog_batches, 64, 1, 1000000, "batches made and not yet published at which a producer pauses"),
+    FLAG("upload.synchronous", upload.synchronous, 0, "production pauses while a commit is under way"),
+    FLAG("upload.instantaneous", upload.instantaneous, 0, "uploads take no time and no request (theory)"),
+    INTEGER("manifest.initial_entries", manifest.initial_entries, 0, 0, 4000000000.0, "entries in the manifest before the run"),
+    CHOICE("manifest.layout", manifest.layout, 0, LS_LAYOUT_CHOICES, "how manifests are stored and read (manifest/protocol.h)"),
+    CHOICE("manifest.discovery", manifest.discovery, 0, LS_DISCOVERY_CHOICES, "how the newest version is found (manifest/protocol.h)"),
+    REAL("queue.arrival_rate_per_s", queue.arrival_rate_per_s, 1, 1e-9, 1e9, "world queue: Poisson arrivals"),
+    INTEGER("queue.servers", queue.servers, 1, 1, 100000, "world queue: servers of the station"),
+    LAW("queue.service", queue.service, "the service time"),
+    INTEGER("queue.customers", queue.customers, 100000, 1, 1e12, "world queue: customers measured, after a tenth of them as warm-up"),
+    TEXT("store.preset", store_preset, "s3-standard", "named store whose numbers come first (`lakestream presets`)"),
+    LAW("store.list", store.list, "a list request"),
+    LAW("store.head", store.head, "a head request"),
+    LAW("store.get", store.get, "a get request, before its bytes"),
+    LAW("store.put", store.put, "a put of data, before its bytes"),
+    LAW("store.conditional_won", store.conditional_won, "a put-if-absent that creates its object"),
+    LAW("store.conditional_lost", store.conditional_lost, "a put-if-absent that finds the name taken"),
+    LAW("store.remove", store.remove, "a delete request"),
+    REAL("store.get_s_per_mib", store.get_s_per_mib, 0, 0, 1e3, "a single read stream's time per 2^20 bytes"),
+    REAL("store.put_s_per_mib", store.put_s_per_mib, 0, 0, 1e3, "a single write stream's time per 2^20 bytes"),
+    REAL("store.read_effect_share", store.read_effect_share, 0.5, 0, 1, "where in its latency a read looks at the store"),
+    REAL("store.put_effect_share", store.put_effect_share, 1, 0, 1, "where in its latency a put or delete takes effect"),
+    REAL("store.conditional_effect_share", store.conditional_effect_share, 1, 0, 1, "the same for put-if-absent: the one instant of check and write"),
+    REAL("store.contention_s_per_doubling", store.contention_s_per_doubling, 0, 0, 100,
+         "added to a put-if-absent's reply, times log2 of those in flight on its prefix"),
+    REAL("store.client_bandwidth_bytes_per_s", store.client_bandwidth_bytes_per_s, 0, 0, 1e13, "link of each client, shared by its transfers; 0: unlimited"),
+    REAL("store.server_bandwidth_bytes_per_s", store.server_bandwidth_bytes_per_s, 0, 0, 1e15, "link of the store, shared by all; 0: unlimited"),
+    INTEGER("store.server_slots", store.server_slots, 0, 0, 1000000, "requests served at once, others wait in line; 0: no limit"),
+    REAL("store.slot_fixed_s", store.slot_fixed_s, 0, 0, 1e3, "how long a request holds its slot"),
+    REAL("store.slot_s_per_mib", store.slot_s_per_mib, 0, 0, 1e3, "and per 2^20 bytes moved"),
+    REAL("store.write_limit_per_s", store.write_limit_per_s, 0, 0, 1e9, "puts and deletes a second and prefix beyond which requests are throttled; 0: none"),
+    REAL("store.read_limit_per_s", store.read_limit_per_s, 0, 0, 1e9, "gets, heads and lists a second and prefix; 0: none"),
+    REAL("store.key_write_limit_per_s", store.key_write_limit_per_s, 0, 0, 1e9, "puts of one and the same name a second, lost ones included; 0: none"),
+    REAL("store.limit_burst_s", store.limit_burst_s, 1, 0, 1e6, "depth of those limits' buckets in seconds of their rate"),
+    REAL("store.throttle_reply_s", store.throttle_reply_s, 0.01, 0, 1e3, "how soon a throttled reply comes back"),
+};
+
+const ls_option *ls_scenario_options(uint32_t *count)
+{
+    *count = sizeof options / sizeof options[0];
+    return options;
+}

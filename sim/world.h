@@ -1,0 +1,48 @@
+/* world.h - the population of one run: producers, what they produce, and what is measured; the same on every driver.
+ *
+ * A world creates the machines that a scenario asks for, feeds them batches by the arrival law, carries their actions to
+ * the driver (manifest/driver.h) and the driver's answers back, and counts. It knows neither virtual nor real time.
+ * Measurement begins after the warm-up; what was produced before but published after is not counted as offered.
+ */
+#ifndef LS_WORLD_H
+#define LS_WORLD_H
+
+#include "manifest/driver.h"
+#include "manifest/invariants.h"
+#include "sim/scenario.h"
+
+typedef struct ls_world ls_world;
+
+
+/* Builds the machines and the initial manifest. scenario is borrowed until ls_world_free. With exists, every version that
+ * ls_world_created is told of is checked against the invariants. NULL with error on failure. */
+ls_world *ls_world_new(const ls_scenario *scenario, uint64_t seed, uint64_t replication, const ls_driver *driver,
+                       ls_object_exists exists, void *exists_context, ls_error *error);
+void ls_world_free(ls_world *world);
+
+/* The initial manifest (borrowed), NULL if the lake starts empty. */
+const ls_manifest *ls_world_initial(const ls_world *world);
+
+/* Sets the first timers. */
+ls_result ls_world_begin(ls_world *world);
+
+/* The driver's answers. A result other than LS_OK ends the run; ls_world_error says why. */
+ls_result ls_world_timer(ls_world *world, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument);
+ls_result ls_world_reply(ls_world *world, int64_t now_ns, uint32_t client, const ls_store_reply *reply);
+
+/* A manifest version took effect in the store (drivers that can see that instant: the simulator). */
+ls_result ls_world_created(ls_world *world, int64_t now_ns, uint32_t client, const ls_manifest *manifest);
+
+/* Closes the books at now_ns and fills every metric. */
+ls_result ls_world_measure(ls_world *world, int64_t now_ns, ls_run_result *result);
+
+/* The number of batches published in each step of *step_ns, oldest first (for warm-up detection). The step is the scenario's, or
+ * longer where that would give more points than are kept. */
+const double *ls_world_series(const ls_world *world, uint32_t *count, int64_t *step_ns);
+
+const char *ls_world_error(const ls_world *world);
+
+/* The source offsets of a batch that a producer is uploading: real drivers fill the object from them. */
+bool ls_world_source_range(const ls_world *world, const ls_key *key, uint64_t *begin, uint64_t *end);
+
+#endif

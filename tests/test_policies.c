@@ -1,0 +1,432 @@
+/* test_policies.c - hand-computed decisions of every policy, properties that all of them keep, and the tables' own errors. */
+#include "policies/common.h"
+#include "policies/oracle.h"
+#include "tests/suite.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SECOND LS_NANOSECONDS_PER_SECOND
+
+/* A policy in a test's hand: its instance, state and stream, and a view that the test shapes. */
+typedef struct bench {
+    ls_policy_instance instance;
+    _Alignas(8) unsigned char state[LS_POLICY_STATE_BYTES + 16];
+    ls_random random;
+    ls_commit_view view;
+    ls_commit_decision decision;
+    ls_manifest *manifest;
+} bench;
+
+/* rows open producers, the last `stale` of which committed in version 1 of `version`. */
+static ls_manifest *table(uint32_t rows, uint32_t stale, uint64_t version)
+{
+    static ls_row row[1024];
+    for (uint32_t i = 0; i < rows; i++) {
+        row[i] = (ls_row){.producer = i, .epoch = 1, .last_version = i + stale >= rows ? 1 : version};
+    }
+    ls_manifest_parts parts = {.version = version, .rows = row, .row_count = rows};
+    ls_manifest *manifest = NULL;
+    CU_ASSERT_EQUAL_FATAL(ls_manifest_build(&parts, &manifest), LS_OK);
+    return manifest;
+}
+
+static void open_bench(bench *b, const char *name, uint32_t rows)
+{
+    ls_error error = {""};
+    memset(b, 0, sizeof *b);
+    CU_ASSERT_EQUAL_FATAL(ls_policy_instantiate(name, &b->instance, &error), LS_OK);
+    memset(b->state + LS_POLICY_STATE_BYTES, 0xa5, 16);
+    b->random = ls_random_open(9, 0, LS_RANDOM_TEST, 0);
+    b->manifest = table(rows, 0, 100);
+    b->view = (ls_commit_view){.moment = LS_MOMENT_READY, .now_ns = 100 * SECOND, .planned_ns = LS_NEVER_NS, .pending_batches = 1,
+                               .backlog_limit = 64, .pending_bytes = 1000, .oldest_ready_ns = 100 * SECOND,
+                               .manifest = b->manifest};
+}
+
+static void close_bench(bench *b)
+{
+    for (uint32_t i = 0; i < 16; i++) CU_ASSERT_EQUAL(b->state[LS_POLICY_STATE_BYTES + i], 0xa5);
+    ls_manifest_release(b->manifest);
+}
+
+static void set(bench *b, const char *parameter, double value)
+{
+    ls_error error = {""};
+    CU_ASSERT_EQUAL_FATAL(ls_policy_set(&b->instance, parameter, value, &error), LS_OK);
+}
+
+/* Asks and returns the wait in seconds; -1 for never. */
+static double ask(bench *b, ls_moment moment)
+{
+    b->view.moment = moment;
+    if (moment != LS_MOMENT_READY) {
+        b->view.planned_ns = LS_NEVER_NS;
+        b->view.attempts++;
+        b->view.losses_in_row = moment == LS_MOMENT_LOST ? b->view.losses_in_row + 1 : 0;
+    }
+    b->decision = (ls_commit_decision){.try_at_ns = LS_NEVER_NS};
+    ls_decider decider = ls_policy_decider(&b->instance);
+    decider.decide(decider.parameters, b->state, &b->random, &b->view, &b->decision);
+    return b->decision.try_at_ns == LS_NEVER_NS ? -1 : ls_seconds(b->decision.try_at_ns - b->view.now_ns);
+}
+
+static void test_immediate(void)
+{
+    bench b;
+    open_bench(&b, "naive", 4);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    CU_ASSERT_EQUAL(b.decision.batch_limit, 1);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 0);
+    b.view.pending_batches = 0;
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), -1);
+    close_bench(&b);
+    open_bench(&b, "delta-rs", 4);
+    for (int i = 0; i < 15; i++) {
+        CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 0);
+        CU_ASSERT_FALSE(b.decision.gave_up);
+    }
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 1);
+    CU_ASSERT_TRUE(b.decision.gave_up);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 0);
+    CU_ASSERT_FALSE(b.decision.gave_up);
+    close_bench(&b);
+}
+
+/* Mean and bounds of n draws of the wait at one moment, the state kept as it is. */
+static void draws(bench *b, ls_moment moment, double low, double high, double mean, double tolerance)
+{
+    unsigned char state[sizeof b->state];
+    ls_commit_view view = b->view;
+    memcpy(state, b->state, sizeof state);
+    double sum = 0;
+    int outside = 0;
+    enum { N = 20000 };
+    for (int i = 0; i < N; i++) {
+        memcpy(b->state, state, sizeof state);
+        b->view = view;
+        double wait = ask(b, moment);
+        outside += wait < low - 1e-9 || wait > high + 1e-9;
+        sum += wait;
+    }
+    memcpy(b->state, state, sizeof state);
+    b->view = view;
+    CU_ASSERT_EQUAL(outside, 0);
+    CU_ASSERT_DOUBLE_EQUAL(sum / N, mean, tolerance);
+}
+
+static void test_fixed(void)
+{
+    bench b;
+    open_bench(&b, "fixed", 4);
+    set(&b, "interval_s", 10);
+    draws(&b, LS_MOMENT_READY, 0, 10, 5, 0.1); /* the first: a random phase */
+    ask(&b, LS_MOMENT_WON);
+    draws(&b, LS_MOMENT_LOST, 5, 15, 10, 0.1);
+    set(&b, "jitter", 0);
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_WON), 10, 1e-9);
+    close_bench(&b);
+}
+
+/* base 5 ms, cap 2 s: after the n-th loss e = 5 ms * 2^n, capped. */
+static void test_backoff_jitters(void)
+{
+    static const char *const names[] = {"backoff-none", "backoff-full", "backoff-equal"};
+    for (int k = 0; k < 3; k++) {
+        bench b;
+        open_bench(&b, names[k], 4);
+        set(&b, "base_s", 0.005);
+        set(&b, "cap_s", 2);
+        CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+        for (int n = 1; n <= 12; n++) {
+            double e = fmin(2.0, 0.005 * pow(2, n)), least = k == 0 ? e : k == 1 ? 0 : e / 2;
+            draws(&b, LS_MOMENT_LOST, least, e, (least + e) / 2, 0.02 * e);
+            ask(&b, LS_MOMENT_LOST);
+        }
+        CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0);
+        draws(&b, LS_MOMENT_LOST, k == 0 ? 0.01 : 0, 0.01, k == 0 ? 0.01 : k == 1 ? 0.005 : 0.0075, 0.0002);
+        close_bench(&b);
+    }
+}
+
+static void test_backoff_decorrelated(void)
+{
+    bench b;
+    open_bench(&b, "backoff-decorrelated", 4);
+    set(&b, "base_s", 0.005);
+    set(&b, "cap_s", 0.1);
+    draws(&b, LS_MOMENT_LOST, 0.005, 0.015, 0.010, 0.0001); /* U(base, 3 base) */
+    double last = ask(&b, LS_MOMENT_LOST);
+    for (int i = 0; i < 200; i++) {
+        double most = fmin(0.1, 3 * last);
+        last = ask(&b, LS_MOMENT_LOST);
+        CU_ASSERT(last >= 0.005 - 1e-9 && last <= most + 1e-9);
+    }
+    close_bench(&b);
+}
+
+/* Iceberg: 100, 200, 400, 800 ms with 10 % noise, then the commit fails. */
+static void test_iceberg_preset(void)
+{
+    bench b;
+    open_bench(&b, "iceberg", 4);
+    for (int n = 0; n < 4; n++) {
+        double wait = 0.1 * pow(2, n);
+        draws(&b, LS_MOMENT_LOST, 0.9 * wait, 1.1 * wait, wait, 0.002 * wait);
+        ask(&b, LS_MOMENT_LOST);
+        CU_ASSERT_FALSE(b.decision.gave_up);
+    }
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 1);
+    CU_ASSERT_TRUE(b.decision.gave_up);
+    close_bench(&b);
+}
+
+/* Lance: slots of the first attempt's duration, below 4, 8, 16, ... */
+static void test_slotted(void)
+{
+    bench b;
+    open_bench(&b, "slotted", 4);
+    b.view.attempt_ns = 80000000;
+    for (int losses = 0; losses < 5; losses++) {
+        int seen = 0, slots = 4 << losses;
+        unsigned char state[sizeof b.state];
+        memcpy(state, b.state, sizeof state);
+        ls_commit_view view = b.view;
+        for (int i = 0; i < 4000; i++) {
+            memcpy(b.state, state, sizeof state);
+            b.view = view;
+            double slot = ask(&b, LS_MOMENT_LOST) / 0.08;
+            CU_ASSERT_DOUBLE_EQUAL(slot, round(slot), 1e-6);
+            CU_ASSERT(slot < slots);
+            seen |= slot > slots / 2 ? 1 : 2;
+        }
+        b.view = view;
+        memcpy(b.state, state, sizeof state);
+        ask(&b, LS_MOMENT_LOST);
+        CU_ASSERT_EQUAL(seen, 3);
+        b.view.attempt_ns = 500000000; /* later attempts do not change the slot */
+    }
+    close_bench(&b);
+}
+
+/* n = 64, w = 61 ms, p = 0.1: g = 63 * 0.061 * 9 = 34.587 s; losers wait it too. */
+static void test_dac_gap(void)
+{
+    bench b;
+    open_bench(&b, "dac", 64);
+    draws(&b, LS_MOMENT_READY, 0, 63 * 0.1 * 9, 0.5 * 63 * 0.1 * 9, 0.5); /* nothing timed yet: 100 ms, random phase */
+    b.view.attempt_ns = 61000000;
+    draws(&b, LS_MOMENT_WON, 0.5 * 34.587, 1.5 * 34.587, 34.587, 0.3);
+    draws(&b, LS_MOMENT_LOST, 0.5 * 34.587, 1.5 * 34.587, 34.587, 0.3);
+    ask(&b, LS_MOMENT_WON);
+    b.view.attempt_ns = 161000000; /* smoothing 0.2: 61 + 0.2 * 100 = 81 ms */
+    draws(&b, LS_MOMENT_WON, 0.5 * 45.927, 1.5 * 45.927, 45.927, 0.4);
+    set(&b, "target_share", 0.5);
+    draws(&b, LS_MOMENT_WON, 0.5 * 63 * 0.081, 1.5 * 63 * 0.081, 63 * 0.081, 0.05);
+    close_bench(&b);
+    open_bench(&b, "dac", 1); /* alone: no conflict possible, no gap */
+    b.view.attempt_ns = 61000000;
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0);
+    close_bench(&b);
+}
+
+static void test_dac_counts_live_rows(void)
+{
+    bench b;
+    open_bench(&b, "dac", 1);
+    ls_manifest_release(b.manifest);
+    b.view.manifest = b.manifest = table(64, 32, 1000);
+    set(&b, "live_window_versions", 500);
+    b.view.attempt_ns = 100000000;
+    double gap = 31 * 0.1 * 9;
+    draws(&b, LS_MOMENT_WON, 0.5 * gap, 1.5 * gap, gap, 0.3);
+    close_bench(&b);
+}
+
+static void test_dac_readings(void)
+{
+    bench b;
+    open_bench(&b, "dac-r1", 64);
+    b.view.attempt_ns = 100000000;
+    draws(&b, LS_MOMENT_LOST, 0.5, 1.5, 1.0, 0.01);
+    close_bench(&b);
+    open_bench(&b, "dac-r2", 64);
+    b.view.attempt_ns = 100000000;
+    draws(&b, LS_MOMENT_WON, 6.4, 19.2, 12.8, 0.1); /* 64 * 0.1 / 0.5 */
+    close_bench(&b);
+    open_bench(&b, "dac-r3", 64);
+    set(&b, "grow", 2);
+    set(&b, "shrink", 0.5);
+    b.view.attempt_ns = 100000000;
+    draws(&b, LS_MOMENT_WON, 0.05, 0.15, 0.1, 0.001); /* never below w */
+    ask(&b, LS_MOMENT_WON);
+    draws(&b, LS_MOMENT_LOST, 0.1, 0.3, 0.2, 0.002);
+    ask(&b, LS_MOMENT_LOST);
+    draws(&b, LS_MOMENT_LOST, 0.2, 0.6, 0.4, 0.004);
+    close_bench(&b);
+}
+
+static void test_aimd(void)
+{
+    bench b;
+    open_bench(&b, "aimd", 4);
+    set(&b, "increase_per_s", 1);
+    draws(&b, LS_MOMENT_READY, 0.5, 1.5, 1.0, 0.01);
+    draws(&b, LS_MOMENT_WON, 0.25, 0.75, 0.5, 0.005); /* rate 1 + 1 */
+    ask(&b, LS_MOMENT_WON);
+    draws(&b, LS_MOMENT_LOST, 0.5, 1.5, 1.0, 0.01); /* 2 / 2 */
+    close_bench(&b);
+}
+
+static void test_delay(void)
+{
+    bench b;
+    open_bench(&b, "delay", 4);
+    b.view.attempt_ns = 100000000;
+    draws(&b, LS_MOMENT_WON, 0.4, 1.2, 0.8, 0.01); /* no rise: 1 / 1.25 */
+    ask(&b, LS_MOMENT_WON);
+    b.view.attempt_ns = 120000000; /* rise 0.2, between alpha and beta: hold */
+    draws(&b, LS_MOMENT_WON, 0.4, 1.2, 0.8, 0.01);
+    b.view.attempt_ns = 200000000; /* rise 1: grow to 1 */
+    draws(&b, LS_MOMENT_WON, 0.5, 1.5, 1.0, 0.01);
+    close_bench(&b);
+}
+
+static void test_linger(void)
+{
+    bench b;
+    open_bench(&b, "linger", 4);
+    set(&b, "batches", 3);
+    set(&b, "age_s", 5);
+    set(&b, "bytes", 1e6);
+    b.view.oldest_ready_ns = 98 * SECOND;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_READY), 3, 1e-9);
+    b.view.planned_ns = b.decision.try_at_ns;
+    b.view.pending_batches = 3;
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    b.view.pending_batches = 2;
+    b.view.pending_bytes = 1000000;
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    b.view.pending_bytes = 10;
+    b.view.backlog_limit = 2; /* more can never come */
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    draws(&b, LS_MOMENT_LOST, 0.5, 1.5, 1.0, 0.01);
+    close_bench(&b);
+}
+
+/* Alone with its load at the wanted value, the estimate rests; losses raise it, and it stays within the table. */
+static void test_aloha_estimate(void)
+{
+    bench b;
+    open_bench(&b, "aloha", 100);
+    b.view.attempt_ns = 100000000;
+    for (int i = 0; i < 400; i++) { /* many slots without a winner: few contenders */
+        b.view.sight_gap_ns = 10 * SECOND;
+        b.view.versions_passed = 0;
+        ask(&b, LS_MOMENT_WON);
+    }
+    double alone = *(double *)(void *)b.state;
+    CU_ASSERT_DOUBLE_EQUAL(alone, 1.0, 1e-9);
+    for (int i = 0; i < 2000; i++) { /* every slot has a winner and we lose: many */
+        b.view.versions_passed = 100;
+        ask(&b, LS_MOMENT_LOST);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(*(double *)(void *)b.state, 100.0, 1e-9);
+    close_bench(&b);
+}
+
+static int64_t turn(void *context, const ls_commit_view *view)
+{
+    (void)view;
+    return *(int64_t *)context;
+}
+
+static void test_oracle(void)
+{
+    bench b;
+    int64_t answer = 123 * SECOND;
+    struct ls_oracle oracle = {.context = &answer, .next_turn = turn};
+    open_bench(&b, "oracle", 4);
+    b.view.oracle = &oracle;
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 23);
+    CU_ASSERT_TRUE(b.instance.policy->simulator_only);
+    close_bench(&b);
+}
+
+/* Every policy and preset: a standing plan stays, refusals honour the store's wish, with something pending a time comes, never before
+ * now unless it is the standing plan; the same stream gives the same answers. */
+static void check_properties(const char *name)
+{
+    bench b, twin;
+    ls_random random = ls_random_open(77, 0, LS_RANDOM_TEST, 1);
+    open_bench(&b, name, 20);
+    open_bench(&twin, name, 20);
+    if (b.instance.policy->simulator_only) goto done;
+    for (int i = 0; i < 3000; i++) {
+        ls_moment moment = (ls_moment)(1 + ls_random_below(&random, 5));
+        b.view.now_ns += (int64_t)ls_random_below(&random, 2 * SECOND);
+        b.view.pending_batches = moment == LS_MOMENT_WON ? (uint32_t)ls_random_below(&random, 4) : 1 + (uint32_t)ls_random_below(&random, 4);
+        b.view.oldest_ready_ns = b.view.pending_batches > 0 ? b.view.now_ns - (int64_t)ls_random_below(&random, SECOND) : LS_NEVER_NS;
+        b.view.attempt_ns = 1 + (int64_t)ls_random_below(&random, SECOND);
+        b.view.versions_passed = ls_random_below(&random, 10);
+        b.view.sight_gap_ns = (int64_t)ls_random_below(&random, 10 * SECOND);
+        b.view.retry_after_ns = moment == LS_MOMENT_THROTTLED ? 3 * SECOND : 0;
+        b.view.throttles_in_row = moment == LS_MOMENT_THROTTLED ? 1 + (uint32_t)ls_random_below(&random, 40) : 0;
+        bool planned = moment == LS_MOMENT_READY && ls_random_below(&random, 2) == 0;
+        b.view.planned_ns = planned ? b.view.now_ns + 5 * SECOND : LS_NEVER_NS;
+        twin.view = b.view;
+        twin.view.manifest = twin.manifest;
+        double wait = ask(&b, moment), same = ask(&twin, moment);
+        CU_ASSERT_EQUAL(wait, same);
+        if (b.view.pending_batches > 0) CU_ASSERT(wait >= 0 && wait < 1e6);
+        if (moment == LS_MOMENT_THROTTLED) CU_ASSERT(wait >= 3.0);
+        if (planned && strcmp(b.instance.policy->name, "linger") != 0) CU_ASSERT_EQUAL(wait, 5);
+    }
+done:
+    close_bench(&b);
+    close_bench(&twin);
+}
+
+static void test_properties_of_all(void)
+{
+    uint32_t count;
+    const ls_policy *const *policies = ls_policies(&count);
+    for (uint32_t i = 0; i < count; i++) check_properties(policies[i]->name);
+    const ls_policy_preset *presets = ls_policy_presets(&count);
+    for (uint32_t i = 0; i < count; i++) check_properties(presets[i].name);
+}
+
+static void test_tables(void)
+{
+    uint32_t count;
+    const ls_policy *const *policies = ls_policies(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        CU_ASSERT(policies[i]->parameter_count <= LS_POLICY_PARAMETERS_MAX);
+        for (uint32_t k = 0; k < policies[i]->parameter_count; k++) {
+            const ls_policy_parameter *p = &policies[i]->parameters[k];
+            CU_ASSERT(p->default_value >= p->minimum && p->default_value <= p->maximum);
+            CU_ASSERT(strlen(p->meaning) > 10 && strlen(p->unit) > 0);
+        }
+    }
+    ls_policy_instance instance;
+    ls_error error = {""};
+    const ls_policy_preset *presets = ls_policy_presets(&count);
+    for (uint32_t i = 0; i < count; i++) CU_ASSERT_EQUAL(ls_policy_instantiate(presets[i].name, &instance, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_policy_instantiate("backof-full", &instance, &error), LS_ERROR_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'backoff-full'"));
+    CU_ASSERT_EQUAL(ls_policy_instantiate("zzzzzzzzzzzz", &instance, &error), LS_ERROR_INVALID);
+    CU_ASSERT_PTR_NULL(strstr(error.text, "did you mean"));
+    CU_ASSERT_EQUAL(ls_policy_instantiate("dac", &instance, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_policy_set(&instance, "target_shar", 0.5, &error), LS_ERROR_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'target_share'"));
+    CU_ASSERT_EQUAL(ls_policy_set(&instance, "target_share", 1.5, &error), LS_ERROR_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "0.001 to 0.999"));
+    CU_ASSERT_EQUAL(ls_policy_set(&instance, "target_share", (double)NAN, &error), LS_ERROR_INVALID);
+}
+
+LS_SUITE(policies, {"immediate", test_immediate}, {"fixed", test_fixed}, {"back-off jitters", test_backoff_jitters},
+         {"decorrelated back-off", test_backoff_decorrelated}, {"iceberg preset", test_iceberg_preset},
+         {"slotted", test_slotted}, {"dac's gap", test_dac_gap}, {"dac counts live rows", test_dac_counts_live_rows},
+         {"dac's readings", test_dac_readings}, {"aimd", test_aimd}, {"delay", test_delay}, {"linger", test_linger},
+         {"aloha's estimate", test_aloha_estimate}, {"oracle", test_oracle},
+         {"properties of all policies", test_properties_of_all}, {"tables", test_tables})

@@ -33,9 +33,24 @@ ls_result ls_engine_schedule(ls_engine *engine, int64_t at_ns, uint32_t kind, ui
     if (at_ns < engine->now_ns) return LS_ERROR_INVALID;
     if (at_ns == LS_NEVER_NS) return LS_OK;
     ls_engine_event event = {.at_ns = at_ns, .kind = kind, .entity = entity, .argument = argument};
-    if (!ls_event_queue_push(&engine->queue, event, engine->now_ns)) return LS_ERROR_MEMORY;
-    if (engine->queue.count > engine->greatest_pending) engine->greatest_pending = engine->queue.count;
-    return LS_OK;
+    return ls_event_queue_push(&engine->queue, event, engine->now_ns);
+}
+
+/* Pending events are most just before one is taken out, or now. */
+static uint64_t greatest_pending(const ls_engine *engine)
+{
+    return engine->queue.count > engine->greatest_pending ? engine->queue.count : engine->greatest_pending;
+}
+
+/* Takes the next event, if it comes by until_ns. */
+static inline bool take(ls_engine *engine, int64_t until_ns, ls_engine_event *event)
+{
+    uint64_t greatest = greatest_pending(engine);
+    if (!ls_event_queue_pop(&engine->queue, until_ns, event)) return false;
+    engine->greatest_pending = greatest;
+    engine->now_ns = event->at_ns;
+    engine->processed++;
+    return true;
 }
 
 int64_t ls_engine_now(const ls_engine *engine)
@@ -45,10 +60,7 @@ int64_t ls_engine_now(const ls_engine *engine)
 
 bool ls_engine_next(ls_engine *engine, ls_engine_event *event)
 {
-    if (!ls_event_queue_pop(&engine->queue, LS_NEVER_NS, event)) return false;
-    engine->now_ns = event->at_ns;
-    engine->processed++;
-    return true;
+    return take(engine, LS_NEVER_NS, event);
 }
 
 ls_engine_end ls_engine_run(ls_engine *engine, int64_t until_ns, uint64_t event_limit, ls_engine_handler handler,
@@ -56,9 +68,7 @@ ls_engine_end ls_engine_run(ls_engine *engine, int64_t until_ns, uint64_t event_
 {
     if (until_ns < engine->now_ns) return engine->queue.count == 0 ? LS_ENGINE_EMPTY : LS_ENGINE_TIME_LIMIT;
     ls_engine_event event;
-    for (uint64_t left = event_limit; ls_event_queue_pop(&engine->queue, until_ns, &event);) {
-        engine->now_ns = event.at_ns;
-        engine->processed++;
+    for (uint64_t left = event_limit; take(engine, until_ns, &event);) {
         if (handler(context, engine, &event) == LS_ENGINE_STOP) return LS_ENGINE_STOPPED;
         if (--left == 0) return LS_ENGINE_EVENT_LIMIT;
     }
@@ -79,5 +89,5 @@ uint64_t ls_engine_pending(const ls_engine *engine)
 
 uint64_t ls_engine_greatest_pending(const ls_engine *engine)
 {
-    return engine->greatest_pending;
+    return greatest_pending(engine);
 }

@@ -40,6 +40,7 @@
  */
 #include "sim/event_queue.h"
 
+#include <assert.h>
 #include <string.h>
 
 static_assert(LS_QUEUE_SORT_EVENTS >= LS_QUEUE_CHUNK_EVENTS, "a bucket too full to sort has a full first chunk");
@@ -77,7 +78,7 @@ static uint64_t chunks_for(uint64_t events)
     return events / LS_QUEUE_CHUNK_EVENTS + (events < buckets ? events : buckets) + 1;
 }
 
-bool ls__event_queue_grow(ls_event_queue *queue)
+static bool grow(ls_event_queue *queue)
 {
     uint64_t limit = queue->count_limit == 0 ? 64 : queue->count_limit * 2;
     uint64_t wanted = chunks_for(limit) - queue->chunk_count;
@@ -98,10 +99,46 @@ bool ls__event_queue_grow(ls_event_queue *queue)
     return true;
 }
 
+static ls_event_chunk *take_chunk(ls_event_queue *queue)
+{
+    ls_event_chunk *chunk = queue->free_chunks;
+    if (chunk != NULL) {
+        queue->free_chunks = chunk->next;
+        return chunk;
+    }
+    assert(queue->fresh != queue->fresh_end); /* grow saw to it */
+    return queue->fresh++;
+}
+
 static void give_chunk_back(ls_event_queue *queue, ls_event_chunk *chunk)
 {
     chunk->next = queue->free_chunks;
     queue->free_chunks = chunk;
+}
+
+static void push_bucket(ls_event_queue *queue, ls_engine_event event, uint32_t level)
+{
+    uint32_t digit = ls__event_queue_digit(event.at_ns, level);
+    ls_event_bucket *bucket = &queue->buckets[level][digit];
+    if (bucket->last_used == LS_QUEUE_CHUNK_EVENTS) {
+        ls_event_chunk *chunk = take_chunk(queue);
+        chunk->next = NULL;
+        if (bucket->chunks++ == 0) {
+            bucket->first = chunk;
+            queue->occupied[level][digit / 64] |= UINT64_C(1) << (digit % 64);
+            queue->occupied_levels |= 1u << level;
+        } else {
+            bucket->last->next = chunk;
+        }
+        bucket->last = chunk;
+        bucket->last_used = 0;
+    }
+    bucket->last->events[bucket->last_used++] = event;
+}
+
+static void push_far(ls_event_queue *queue, ls_engine_event event)
+{
+    push_bucket(queue, event, ls__event_queue_level(queue, event.at_ns));
 }
 
 static uint32_t used_of(const ls_event_bucket *bucket, const ls_event_chunk *chunk)
@@ -169,7 +206,7 @@ static void spread(ls_event_queue *queue, ls_event_bucket *source, uint32_t leve
             for (size_t offset = 0; offset < sizeof *next; offset += 64) __builtin_prefetch((const char *)next + offset);
         }
         uint32_t used = used_of(&bucket, chunk);
-        for (uint32_t i = 0; i < used; i++) ls__event_queue_push_bucket(queue, chunk->events[i], level);
+        for (uint32_t i = 0; i < used; i++) push_bucket(queue, chunk->events[i], level);
         queue->moved += used;
         give_chunk_back(queue, chunk);
     }
@@ -246,7 +283,7 @@ static void narrow_front(ls_event_queue *queue, uint64_t now)
     for (;;) {
         uint32_t keep = queue->front_last;
         while (keep > queue->front_first && (uint64_t)queue->front[keep - 1].at_ns >= queue->frontier) keep--;
-        for (uint32_t i = keep; i < queue->front_last; i++) ls__event_queue_push_far(queue, queue->front[i]);
+        for (uint32_t i = keep; i < queue->front_last; i++) push_far(queue, queue->front[i]);
         queue->moved += queue->front_last - keep;
         queue->front_last = keep;
         if (keep - queue->front_first <= LS_QUEUE_FRONT_EVENTS / 2) return;
@@ -257,12 +294,12 @@ static void narrow_front(ls_event_queue *queue, uint64_t now)
     queue->frontier = queue->reference = now;
 }
 
-void ls__event_queue_push_front(ls_event_queue *queue, ls_engine_event event, uint64_t now)
+static void push_front(ls_event_queue *queue, ls_engine_event event, uint64_t now)
 {
     if (queue->front_last - queue->front_first >= LS_QUEUE_FRONT_EVENTS) {
         narrow_front(queue, now);
         if ((uint64_t)event.at_ns >= queue->frontier) {
-            ls__event_queue_push_far(queue, event);
+            push_far(queue, event);
             return;
         }
     }
@@ -277,4 +314,13 @@ void ls__event_queue_push_front(ls_event_queue *queue, ls_engine_event event, ui
         queue->front[slot] = queue->front[slot - 1];
     }
     queue->front[slot] = event;
+}
+
+ls_result ls__event_queue_push_slow(ls_event_queue *queue, ls_engine_event event, uint64_t now)
+{
+    if (queue->count == queue->count_limit && !grow(queue)) return LS_ERROR_MEMORY;
+    queue->count++;
+    if ((uint64_t)event.at_ns < queue->frontier) push_front(queue, event, now);
+    else push_far(queue, event);
+    return LS_OK;
 }

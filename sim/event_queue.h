@@ -8,8 +8,6 @@
 
 #include "sim/engine.h"
 
-#include <assert.h>
-
 enum {
     LS_QUEUE_DIGIT_BITS = 8,
     LS_QUEUE_DIGITS = 1 << LS_QUEUE_DIGIT_BITS,
@@ -63,59 +61,36 @@ void ls_event_queue_initialise(ls_event_queue *queue);
 /* Frees what the queue holds, not the queue itself. */
 void ls_event_queue_release(ls_event_queue *queue);
 
-/* The slow paths, for the inline functions below alone. */
-bool ls__event_queue_grow(ls_event_queue *queue);
+/* The slow paths, for the inline functions below alone: a push that needs memory or a chunk or belongs in the front, and
+ * the front's next filling. */
+ls_result ls__event_queue_push_slow(ls_event_queue *queue, ls_engine_event event, uint64_t now);
 bool ls__event_queue_refill(ls_event_queue *queue, uint64_t until);
-void ls__event_queue_push_front(ls_event_queue *queue, ls_engine_event event, uint64_t now);
 
-static inline ls_event_chunk *ls__event_queue_take_chunk(ls_event_queue *queue)
+static inline uint32_t ls__event_queue_digit(int64_t at_ns, uint32_t level)
 {
-    ls_event_chunk *chunk = queue->free_chunks;
-    if (chunk != NULL) {
-        queue->free_chunks = chunk->next;
-        return chunk;
-    }
-    assert(queue->fresh != queue->fresh_end);
-    return queue->fresh++;
+    return (uint32_t)((uint64_t)at_ns >> (level * LS_QUEUE_DIGIT_BITS)) & (LS_QUEUE_DIGITS - 1);
 }
 
-static inline void ls__event_queue_append(ls_event_queue *queue, ls_event_bucket *bucket, ls_engine_event event)
+/* That of the highest digit in which a time at or after the frontier differs from the reference. */
+static inline uint32_t ls__event_queue_level(const ls_event_queue *queue, int64_t at_ns)
 {
-    if (bucket->last_used == LS_QUEUE_CHUNK_EVENTS) {
-        ls_event_chunk *chunk = ls__event_queue_take_chunk(queue);
-        chunk->next = NULL;
-        if (bucket->chunks++ == 0) bucket->first = chunk;
-        else bucket->last->next = chunk;
-        bucket->last = chunk;
-        bucket->last_used = 0;
-    }
-    bucket->last->events[bucket->last_used++] = event;
-}
-
-static inline void ls__event_queue_push_bucket(ls_event_queue *queue, ls_engine_event event, uint32_t level)
-{
-    uint32_t digit = (uint32_t)((uint64_t)event.at_ns >> (level * LS_QUEUE_DIGIT_BITS)) & (LS_QUEUE_DIGITS - 1);
-    ls__event_queue_append(queue, &queue->buckets[level][digit], event);
-    queue->occupied[level][digit / 64] |= UINT64_C(1) << (digit % 64);
-    queue->occupied_levels |= 1u << level;
-}
-
-/* To the bucket of the highest digit in which the event's time, at or after the frontier, differs from the reference. */
-static inline void ls__event_queue_push_far(ls_event_queue *queue, ls_engine_event event)
-{
-    uint64_t difference = ((uint64_t)event.at_ns ^ queue->reference) | 1;
-    ls__event_queue_push_bucket(queue, event, (63u - (uint32_t)__builtin_clzll(difference)) / LS_QUEUE_DIGIT_BITS);
+    uint64_t difference = ((uint64_t)at_ns ^ queue->reference) | 1;
+    return (63u - (uint32_t)__builtin_clzll(difference)) / LS_QUEUE_DIGIT_BITS;
 }
 
 /* Adds an event whose time is at least now_ns. now_ns must never fall, and be at least the time of the last event popped
- * and the until_ns of every pop that found nothing in time. False when out of memory, and nothing changed. */
-static inline bool ls_event_queue_push(ls_event_queue *queue, ls_engine_event event, int64_t now_ns)
+ * and the until_ns of every pop that found nothing in time. LS_ERROR_MEMORY when it cannot grow; nothing has changed. */
+static inline ls_result ls_event_queue_push(ls_event_queue *queue, ls_engine_event event, int64_t now_ns)
 {
-    if (queue->count == queue->count_limit && !ls__event_queue_grow(queue)) return false;
+    uint32_t level = ls__event_queue_level(queue, event.at_ns), digit = ls__event_queue_digit(event.at_ns, level);
+    ls_event_bucket *bucket = &queue->buckets[level][digit];
+    if ((uint64_t)event.at_ns < queue->frontier || bucket->last_used == LS_QUEUE_CHUNK_EVENTS) {
+        return ls__event_queue_push_slow(queue, event, (uint64_t)now_ns);
+    }
+    if (queue->count == queue->count_limit) return ls__event_queue_push_slow(queue, event, (uint64_t)now_ns);
     queue->count++;
-    if ((uint64_t)event.at_ns < queue->frontier) ls__event_queue_push_front(queue, event, (uint64_t)now_ns);
-    else ls__event_queue_push_far(queue, event);
-    return true;
+    bucket->last->events[bucket->last_used++] = event;
+    return LS_OK;
 }
 
 /* Takes the first event out unless it lies after until_ns (not negative); false then, or when nothing is pending. */

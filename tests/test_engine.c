@@ -273,7 +273,7 @@ static void fill_and_drain(delay_rule rule, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         expected[i] = (stamped){.at_ns = rule(&random, i, 0), .number = i};
         ls_engine_event event = {.at_ns = expected[i].at_ns, .argument = i};
-        pushed = pushed && ls_event_queue_push(queue, event, 0);
+        pushed = pushed && ls_event_queue_push(queue, event, 0) == LS_OK;
     }
     CU_ASSERT_FATAL(pushed);
     qsort(expected, count, sizeof *expected, compare_stamped);
@@ -324,7 +324,7 @@ static void grow_hold_shrink(delay_rule rule)
         for (int births = growing ? 2 : holding ? 1 : 0; births > 0; births--) {
             int64_t delay_ns = rule(&random, number, event.at_ns);
             ls_engine_event born = {.at_ns = event.at_ns + delay_ns, .argument = number++};
-            if (!ls_event_queue_push(queue, born, event.at_ns)) mistakes++;
+            if (ls_event_queue_push(queue, born, event.at_ns) != LS_OK) mistakes++;
         }
     }
     ls_fail_allocations_after(-1);

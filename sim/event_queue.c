@@ -116,29 +116,34 @@ static void give_chunk_back(ls_event_queue *queue, ls_event_chunk *chunk)
     queue->free_chunks = chunk;
 }
 
-static void push_bucket(ls_event_queue *queue, ls_engine_event event, uint32_t level)
+/* Gives a bucket another chunk at its end. */
+static __attribute__((noinline)) void add_chunk(ls_event_queue *queue, uint32_t level, uint32_t digit)
 {
-    uint32_t digit = ls__event_queue_digit(event.at_ns, level);
     ls_event_bucket *bucket = &queue->buckets[level][digit];
-    if (bucket->last_used == LS_QUEUE_CHUNK_EVENTS) {
-        ls_event_chunk *chunk = take_chunk(queue);
-        chunk->next = NULL;
-        if (bucket->chunks++ == 0) {
-            bucket->first = chunk;
-            queue->occupied[level][digit / 64] |= UINT64_C(1) << (digit % 64);
-            queue->occupied_levels |= 1u << level;
-        } else {
-            bucket->last->next = chunk;
-        }
-        bucket->last = chunk;
-        bucket->last_used = 0;
+    ls_event_chunk *chunk = take_chunk(queue);
+    chunk->next = NULL;
+    if (bucket->chunks++ == 0) {
+        bucket->first = chunk;
+        queue->occupied[level][digit / 64] |= UINT64_C(1) << (digit % 64);
+        queue->occupied_levels |= 1u << level;
+    } else {
+        bucket->last->next = chunk;
     }
-    bucket->last->events[bucket->last_used++] = event;
+    bucket->last = chunk;
+    bucket->last_used = 0;
 }
 
-static void push_far(ls_event_queue *queue, ls_engine_event event)
+static inline void push_bucket(ls_event_queue *queue, const ls_engine_event *event, uint32_t level)
 {
-    push_bucket(queue, event, ls__event_queue_level(queue, event.at_ns));
+    uint32_t digit = ls__event_queue_digit(event->at_ns, level);
+    ls_event_bucket *bucket = &queue->buckets[level][digit];
+    if (bucket->last_used == LS_QUEUE_CHUNK_EVENTS) add_chunk(queue, level, digit);
+    bucket->last->events[bucket->last_used++] = *event;
+}
+
+static void push_far(ls_event_queue *queue, const ls_engine_event *event)
+{
+    push_bucket(queue, event, ls__event_queue_level(queue, event->at_ns));
 }
 
 static uint32_t used_of(const ls_event_bucket *bucket, const ls_event_chunk *chunk)
@@ -178,20 +183,21 @@ static uint64_t count_of(const ls_event_bucket *bucket)
 /* Insertion sort behind what the front holds; events of one time keep their order. Empties the bucket. */
 static void sort_into_front(ls_event_queue *queue, ls_event_bucket *bucket)
 {
-    uint32_t last = queue->front_last;
+    ls_engine_event *start = &queue->front[queue->front_last], *end = start;
     for (ls_event_chunk *chunk = bucket->first, *next; chunk != NULL; chunk = next) {
-        uint32_t used = used_of(bucket, chunk);
-        for (uint32_t i = 0; i < used; i++) {
-            uint32_t slot = last++;
-            int64_t at_ns = chunk->events[i].at_ns;
-            for (; slot > 0 && queue->front[slot - 1].at_ns > at_ns; slot--) queue->front[slot] = queue->front[slot - 1];
-            queue->front[slot] = chunk->events[i];
+        const ls_engine_event *event = chunk->events, *last = event + used_of(bucket, chunk);
+        for (; event < last; event++) {
+            ls_engine_event *slot = end++;
+            int64_t at_ns = event->at_ns;
+            for (; slot > start && slot[-1].at_ns > at_ns; slot--) *slot = slot[-1];
+            *slot = *event;
         }
         next = chunk->next;
         give_chunk_back(queue, chunk);
     }
-    queue->moved += last - queue->front_last;
-    queue->front_last = last;
+    uint32_t count = (uint32_t)(end - start);
+    queue->moved += count;
+    queue->front_last += count;
     *bucket = empty_bucket;
 }
 
@@ -206,7 +212,7 @@ static void spread(ls_event_queue *queue, ls_event_bucket *source, uint32_t leve
             for (size_t offset = 0; offset < sizeof *next; offset += 64) __builtin_prefetch((const char *)next + offset);
         }
         uint32_t used = used_of(&bucket, chunk);
-        for (uint32_t i = 0; i < used; i++) push_bucket(queue, chunk->events[i], level);
+        for (uint32_t i = 0; i < used; i++) push_bucket(queue, &chunk->events[i], level);
         queue->moved += used;
         give_chunk_back(queue, chunk);
     }
@@ -283,7 +289,7 @@ static void narrow_front(ls_event_queue *queue, uint64_t now)
     for (;;) {
         uint32_t keep = queue->front_last;
         while (keep > queue->front_first && (uint64_t)queue->front[keep - 1].at_ns >= queue->frontier) keep--;
-        for (uint32_t i = keep; i < queue->front_last; i++) push_far(queue, queue->front[i]);
+        for (uint32_t i = keep; i < queue->front_last; i++) push_far(queue, &queue->front[i]);
         queue->moved += queue->front_last - keep;
         queue->front_last = keep;
         if (keep - queue->front_first <= LS_QUEUE_FRONT_EVENTS / 2) return;
@@ -299,7 +305,7 @@ static void push_front(ls_event_queue *queue, ls_engine_event event, uint64_t no
     if (queue->front_last - queue->front_first >= LS_QUEUE_FRONT_EVENTS) {
         narrow_front(queue, now);
         if ((uint64_t)event.at_ns >= queue->frontier) {
-            push_far(queue, event);
+            push_far(queue, &event);
             return;
         }
     }
@@ -321,6 +327,6 @@ ls_result ls__event_queue_push_slow(ls_event_queue *queue, ls_engine_event event
     if (queue->count == queue->count_limit && !grow(queue)) return LS_ERROR_MEMORY;
     queue->count++;
     if ((uint64_t)event.at_ns < queue->frontier) push_front(queue, event, now);
-    else push_far(queue, event);
+    else push_far(queue, &event);
     return LS_OK;
 }

@@ -1,42 +1,50 @@
 /* event_queue.c - the pending events: a stable radix queue with a sorted front.
  *
- * The idea. Virtual time never goes back, so a queue may put events by where they differ from the present. Read a time as
- * a row of 8-bit digits. A bucket (level, digit) holds the events whose time agrees with `reference` above that level and
- * has that digit, a greater one, in it: the buckets of level 0 are single nanoseconds, those of level 7 about two years.
- * The next events therefore lie in the first occupied bucket of the lowest occupied level. If they are few, they are
- * sorted into the front, an array from which pop takes one after the other, together with the buckets that follow as
- * long as they are few; if they are many, they are spread over the level below. This is the radix heap (Ahuja,
- * Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", JACM 37(2), 1990) and the hierarchical
- * timing wheel (Varghese, Lauck, "Hashed and hierarchical timing wheels", SOSP 1987), with the "bottom" of the ladder
- * queue (Tang, Goh, Thng, "Ladder queue", ACM TOMACS 15(3), 2005) in place of their lowest levels.
+ * The idea. Virtual time never goes back, so a queue may put events by where they differ from the present. Read a time
+ * as a row of 8-bit digits. A bucket (level, digit) holds the events whose time agrees with `reference` above that
+ * level and has that digit, a greater one, in it: the buckets of level 0 are single nanoseconds, those of level 7 about
+ * two years. The next events therefore lie in the first occupied bucket of the lowest occupied level. If they are few,
+ * they are sorted into the front, an array from which pop takes one after the other, together with the buckets that
+ * follow as long as they are few; if they are many, they are spread over the level below. This is the radix heap
+ * (Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", JACM 37(2), 1990) and the
+ * hierarchical timing wheel (Varghese, Lauck, "Hashed and hierarchical timing wheels", SOSP 1987), with the "bottom" of
+ * the ladder queue (Tang, Goh, Thng, "Ladder queue", ACM TOMACS 15(3), 2005) in place of their lowest levels.
  *
- * Where an event goes: before `frontier`, into the front, behind whatever has its time; otherwise to the bucket that its
- * highest digit other than the reference's names. The reference is the last moment of the front's range (or, after a
- * spread and among ties, its start), so the bucket of a time is the same for all events of that time whenever they come,
- * until the bucket itself is taken or spread, in order. Hence ties need no sequence number: an event is 24 bytes.
+ * Where an event goes: before `frontier`, into the front, behind whatever has its time; otherwise to the bucket that
+ * its highest digit other than the reference's names. The reference is the last moment of the front's range (or, after
+ * a spread and among ties, its start), so the bucket of a time is the same for all events of that time whenever they
+ * come, until the bucket itself is taken or spread, in order. Hence ties need no sequence number: an event is 24 bytes.
  *
- * Why nothing goes quadratic. A spread moves an event down a level, and no event ever goes up: 8 moves at most. An event is
- * sorted among at most 32. The front never holds more than 96: when one more comes, its range shrinks around the
- * present, digit by digit, and what lies beyond goes to buckets at or below the front's level, which are empty there,
- * so the order stands; that takes at least 48 insertions to happen again. Any number of events at one moment wait in
- * their bucket of level 0, from which the front takes a chunk at a time. There is no width to estimate and so no pattern
- * (bursts, mixed scales, all far away, growth and decline) that an estimate could be wrong about.
+ * Why nothing goes quadratic. A spread moves an event down a level, and no event ever goes up: 7 spreads at most. An
+ * event is sorted among at most 32. The front never holds more than 96: when one more comes, its range shrinks around
+ * the present, digit by digit, and what lies beyond goes to buckets at or below the front's level, which are empty
+ * there, so the order stands; that takes at least 48 insertions to happen again. Any number of events at one moment
+ * wait in their bucket of level 0, from which the front takes a chunk at a time. There is no width to estimate and so
+ * no pattern (bursts, mixed scales, all far away, growth and decline) that an estimate could be wrong about.
  *
  * Memory. Buckets are lists of 512-byte chunks of 21 events, taken from slabs that double. Push makes sure that
  * the slabs suffice for the worst way in which the pending events could lie in buckets, one part-filled chunk for
  * every bucket that could be occupied (1 MB more at most, touched only if used); so pop, which spreads, never allocates
  * and cannot fail.
  *
- * Why this one: measured with `run-bench engine engine_scales`, hold model, million events a second, one core of an AMD
- * EPYC (Zen 4) at 2.6 GHz, the engine through its handler and its rivals as bare loops, all with the same generator:
+ * Why this one: measured with the hold model, Exp(1 s), million events a second, one core of an AMD EPYC (Zen 4) at 2.6
+ * GHz, best of nine turns by processor time; this queue in the engine and through its handler, the others as bare loops
+ * that pop and push; one generator (xorshift64 and a logarithm, some 6 ns) for all:
  *
- *   pending      this    4-ary heap   calendar queue of fixed, fitting width
-@NUMBERS@
+ *   pending     this   4-ary heap   calendar queue, its width fitted beforehand and fixed
+ *     1 000     30.5         26.7   28.5
+ *   100 000     26.9          9.8   22.8
+ * 1 000 000     22.2          2.1    5.6
+ *
+ * A heap whose root is replaced in place, which an engine cannot offer, makes 31 to 34 at 1 000. With the mean delay
+ * between 15 ms and 1 s this queue keeps within 27-31, 24-27 and 20-21; with 100 000 pending and delays that are
+ * constant, 0 to 3 ns, or nanoseconds and hours mixed, it makes 72, 99 and 57 against the heap's 20, 7 and 11.
+ * `run-bench engine`, `queue_scales` and `queue_patterns` repeat it.
  *
  * The gain at large sizes is from the memory's side: a heap's pop walks levels that miss the cache, a calendar's push
  * chases a random node; here every write goes to the open end of one of some 256 chunks and every read runs along
- * chunks that the processor can prefetch. The size of a chunk, the digit and the thresholds are flat optima: digits of
- * 6, 7, 9, 10 bits and sorting 12 to 48 events differ by less than a tenth.
+ * chunks that can be fetched ahead. Digits of 6, 7, 9 or 10 bits, chunks of 13 or 29 events and sorting from 12 to 48
+ * events differ by less than a tenth.
  */
 #include "sim/event_queue.h"
 
@@ -209,7 +217,8 @@ static void spread(ls_event_queue *queue, ls_event_bucket *source, uint32_t leve
     for (ls_event_chunk *chunk = bucket.first, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
         if (next != NULL) {
-            for (size_t offset = 0; offset < sizeof *next; offset += 64) __builtin_prefetch((const char *)next + offset);
+            for (size_t offset = 0; offset < sizeof *next; offset += 64)
+                __builtin_prefetch((const char *)next + offset);
         }
         uint32_t used = used_of(&bucket, chunk);
         for (uint32_t i = 0; i < used; i++) push_bucket(queue, &chunk->events[i], level);
@@ -238,8 +247,8 @@ static void set_frontier(ls_event_queue *queue, uint64_t at)
     queue->frontier = queue->reference + 1;
 }
 
-/* Sorts the bucket of this digit and those that follow it into the front, as many as it may hold; returns the digit of the
- * last one. */
+/* Sorts the bucket of this digit and those that follow it into the front, as many as it may hold; returns the digit of
+ * the last one. */
 static uint32_t gather(ls_event_queue *queue, uint32_t level, uint32_t digit)
 {
     for (;;) {
@@ -252,8 +261,8 @@ static uint32_t gather(ls_event_queue *queue, uint32_t level, uint32_t digit)
     }
 }
 
-/* Fills the empty front with the next events, unless their bucket begins after until: what may still be pushed in between
- * would then have no place before them. */
+/* Fills the empty front with the next events, unless their bucket begins after until: what may still be pushed in
+ * between would then have no place before them. */
 bool ls__event_queue_refill(ls_event_queue *queue, uint64_t until)
 {
     queue->front_first = queue->front_last = 0;
@@ -326,7 +335,9 @@ ls_result ls__event_queue_push_slow(ls_event_queue *queue, ls_engine_event event
 {
     if (queue->count == queue->count_limit && !grow(queue)) return LS_ERROR_MEMORY;
     queue->count++;
-    if ((uint64_t)event.at_ns < queue->frontier) push_front(queue, event, now);
-    else push_far(queue, &event);
+    if ((uint64_t)event.at_ns < queue->frontier)
+        push_front(queue, event, now);
+    else
+        push_far(queue, &event);
     return LS_OK;
 }

@@ -1,8 +1,8 @@
 /* histogram.c - log-linear buckets (see histogram.h).
  *
  * Buckets are numbered through: value v < 64 is bucket v; otherwise, with e the exponent of v's highest bit, octave
- * o = e - 5 and bucket o * 64 + (v >> (e - 6)) - 64. "Octave" 0 is thus 0 .. 63 and octave 1 is 64 .. 127, both of width
- * 1; the last, of 2^62, is octave 57.
+ * o = e - 5 and bucket o * 64 + (v >> (e - 6)) - 64. "Octave" 0 is thus 0 .. 63 and octave 1 is 64 .. 127, both of
+ * width 1; the last, of 2^62, is octave 57.
  */
 #include "sim/histogram.h"
 

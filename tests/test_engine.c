@@ -2,8 +2,8 @@
  *
  * Each pattern is a rule for the delay of the next event. The reference holds every pending event in an array and finds
  * the least (time, number) by looking at all of them; the engine must hand out exactly the same events, ties included.
- * That no pattern goes quadratic is asserted on a counter of moved events, not on time: an event is moved at most once a
- * level, once into the front and once within the front's ties.
+ * That no pattern goes quadratic is asserted on a counter of moved events, not on time: an event is moved at most once
+ * a level, once into the front and once within the front's ties.
  */
 #include "manifest/random.h"
 #include "sim/engine.h"
@@ -93,9 +93,15 @@ static int64_t delay_boundaries(ls_random *random, uint64_t number, int64_t now_
 static const struct {
     const char *name;
     delay_rule rule;
-} patterns[] = {{"exponential", delay_exponential}, {"all equal", delay_zero},        {"few values", delay_few_values},
-                {"constant", delay_constant},       {"bimodal", delay_bimodal},       {"all scales", delay_all_scales},
-                {"far", delay_far},                 {"bursts", delay_bursts},         {"falling", delay_falling},
+} patterns[] = {{"exponential", delay_exponential},
+                {"all equal", delay_zero},
+                {"few values", delay_few_values},
+                {"constant", delay_constant},
+                {"bimodal", delay_bimodal},
+                {"all scales", delay_all_scales},
+                {"far", delay_far},
+                {"bursts", delay_bursts},
+                {"falling", delay_falling},
                 {"boundaries", delay_boundaries}};
 
 enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
@@ -106,7 +112,7 @@ typedef struct reference {
     struct {
         int64_t at_ns;
         uint64_t number;
-    } *events;
+    } * events;
     size_t count;
 } reference;
 
@@ -171,8 +177,10 @@ static void duel_check(duel *both, const ls_engine_event *event)
 static void duel_pop(duel *both)
 {
     ls_engine_event event;
-    if (ls_engine_next(both->engine, &event)) duel_check(both, &event);
-    else if (both->list.count != 0) both->mistakes++;
+    if (ls_engine_next(both->engine, &event))
+        duel_check(both, &event);
+    else if (both->list.count != 0)
+        both->mistakes++;
 }
 
 static ls_engine_verdict duel_handler(void *context, ls_engine *engine, const ls_engine_event *event)
@@ -208,9 +216,12 @@ static void duel_run(delay_rule rule, const char *name, uint64_t seed, size_t mo
         if (both.list.count == most) growing = false;
         if (both.list.count == 0) growing = true;
         uint64_t choice = ls_random_below(&both.random, 100);
-        if (choice == 0) duel_run_a_little(&both);
-        else if (both.list.count < most && choice < (growing ? 65u : 35u)) duel_push(&both);
-        else duel_pop(&both);
+        if (choice == 0)
+            duel_run_a_little(&both);
+        else if (both.list.count < most && choice < (growing ? 65u : 35u))
+            duel_push(&both);
+        else
+            duel_pop(&both);
         if (ls_engine_pending(both.engine) != both.list.count) both.mistakes++;
     }
     while (both.list.count > 0) duel_pop(&both);
@@ -281,8 +292,10 @@ static void fill_and_drain(delay_rule rule, uint32_t count)
     uint64_t mistakes = 0;
     ls_engine_event event;
     for (uint32_t i = 0; i < count; i++) {
-        if (!ls_event_queue_pop(queue, LS_NEVER_NS, &event)) mistakes++;
-        else if (event.at_ns != expected[i].at_ns || event.argument != expected[i].number) mistakes++;
+        if (!ls_event_queue_pop(queue, LS_NEVER_NS, &event))
+            mistakes++;
+        else if (event.at_ns != expected[i].at_ns || event.argument != expected[i].number)
+            mistakes++;
     }
     ls_fail_allocations_after(-1);
     CU_ASSERT_EQUAL(mistakes, 0);

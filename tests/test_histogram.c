@@ -140,7 +140,8 @@ static bool same(const ls_histogram *a, const ls_histogram *b)
         bool more_a = ls_histogram_next(a, &cursor_a, &bucket_a), more_b = ls_histogram_next(b, &cursor_b, &bucket_b);
         if (more_a != more_b) return false;
         if (!more_a) return true;
-        if (bucket_a.low != bucket_b.low || bucket_a.high != bucket_b.high || bucket_a.count != bucket_b.count) return false;
+        if (bucket_a.low != bucket_b.low || bucket_a.high != bucket_b.high || bucket_a.count != bucket_b.count)
+            return false;
     }
 }
 

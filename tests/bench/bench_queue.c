@@ -1,9 +1,10 @@
-/* bench_queue.c - the engine where a queue that guesses a bucket width could be wrong: other mean delays, other kinds of delay.
+/* bench_queue.c - the engine where a queue that guesses a bucket width could be wrong: other mean delays, other kinds
+ * of delay.
  *
- * The hold model as in bench_engine.c. The mean delay is varied by powers of two, since its ratio to a power of 256 decides how
- * many events share one of the queue's buckets. The patterns are delays that are not exponential, with many ties or on
- * two scales hours apart. The peer is a bare 4-ary heap of 32-byte entries ordered by (time, sequence), as equal times must
- * come in order of insertion; both fold every event into a check value, which must agree.
+ * The hold model as in bench_engine.c. The mean delay is varied by powers of two, since its ratio to a power of 256
+ * decides how many events share one of the queue's buckets. The patterns are delays that are not exponential, with many
+ * ties or on two scales hours apart. The peer is a bare 4-ary heap of 32-byte entries ordered by (time, sequence), as
+ * equal times must come in order of insertion; both fold every event into a check value, which must agree.
  */
 #include "sim/engine.h"
 #include "tests/bench/bench.h"
@@ -60,7 +61,8 @@ static ls_engine_verdict handle(void *context, ls_engine *engine, const ls_engin
 {
     hold *model = context;
     fold(model, event->at_ns, event->entity);
-    ls_result result = ls_engine_schedule(engine, event->at_ns + draw_ns(model), event->kind, event->entity, event->argument);
+    ls_result result =
+        ls_engine_schedule(engine, event->at_ns + draw_ns(model), event->kind, event->entity, event->argument);
     return result == LS_OK ? LS_ENGINE_CONTINUE : LS_ENGINE_STOP;
 }
 

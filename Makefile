@@ -32,7 +32,7 @@ BENCH    = $(BUILD)/run-bench
 .DELETE_ON_ERROR:
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian, Ubuntu), or name it
 	@./setup.sh build
@@ -119,6 +119,15 @@ fuzz: ## run each decoder's fuzzer for FUZZ_SECONDS (60)
 	  else echo "fuzz: $${each##*:} FAILED, see build/fuzz/$${each##*:}.log"; tail -n 40 build/fuzz/$${each##*:}.log; failed=1; fi; \
 	done; exit $$failed
 
+# Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile). Leave ENDPOINT out for AWS itself.
+validate-s3: $(PROGRAM) $(RUNNER) ## conformance, calibration, validation on a given store: ENDPOINT=http://HOST:PORT BUCKET=NAME
+	@test -n "$(BUCKET)" || { echo "validate-s3: give BUCKET=name and, unless it is AWS, ENDPOINT=http://host:port" >&2; exit 2; }
+	@mkdir -p results
+	AWS_ENDPOINT_URL="$(ENDPOINT)" LAKESTREAM_STORE="s3://$(BUCKET)/lakestream-conformance" $(RUNNER) given_store
+	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) calibrate --backend "s3://$(BUCKET)/lakestream-calibration" -o results/$(BUCKET).model.json
+	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) validate experiments/v1-policies.json \
+	  --backend "s3://$(BUCKET)/lakestream-validation" --model results/$(BUCKET).model.json
+
 install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/lakestream/experiments/plots
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/lakestream
@@ -130,4 +139,4 @@ install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all library test figures check asan tsan tidy bench fuzz install clean
+.PHONY: help setup all library test figures check asan tsan tidy bench fuzz validate-s3 install clean

@@ -10,7 +10,7 @@ set -euo pipefail
 
 build_packages=(gcc make pkg-config libc6-dev libcurl4-openssl-dev libsqlite3-dev libgsl-dev libcjson-dev
                 libcunit1-dev libexpat1-dev libssl-dev gnuplot-nox ca-certificates)
-check_packages=(clang libclang-rt-dev curl radosgw ceph-mon ceph-osd)
+check_packages=(clang libclang-rt-dev curl openssl radosgw ceph-mon ceph-osd)
 
 case "${1:-}" in
   build) wanted=("${build_packages[@]}") ;;

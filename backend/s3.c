@@ -1,10 +1,10 @@
 /* s3.c - the store's methods: a line of waiting operations, a pool of curl handles, and the loop that drives them.
  *
- * At most connection_limit operations are on the wire, the others wait here and not inside libcurl, where the request's time-out
- * would run already. Handles go back to the pool after a success; after a failed transfer a handle is thrown away, because
- * libcurl before 8.16 keeps a failed rewind in it for ever (curl issues 17139 and 18206). Connections live in the multi handle
- * and survive both. poll sleeps in curl_multi_poll, whose time-out has only milliseconds, with a timerfd beside it for the
- * nanoseconds.
+ * At most connection_limit operations are on the wire, the others wait here and not inside libcurl, where the request's
+ * time-out would run already. Handles go back to the pool after a success; after a failed transfer a handle is thrown
+ * away, because libcurl before 8.16 keeps a failed rewind in it for ever (curl issues 17139 and 18206). Connections
+ * live in the multi handle and survive both. poll sleeps in curl_multi_poll, whose time-out has only milliseconds, with
+ * a timerfd beside it for the nanoseconds.
  */
 #include "backend/s3.h"
 
@@ -16,7 +16,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SPARE_BUFFERS   16u
+#define SPARE_BYTES_MAX (UINT64_C(64) << 20)
+
 TAILQ_HEAD(operation_list, ls_s3_operation);
+
+/* Memory of an answer that was delivered, kept for the next one: fresh pages from the kernel cost as much as moving the
+ * bytes. */
+typedef struct spare_buffer {
+    uint8_t *bytes;
+    size_t capacity;
+} spare_buffer;
 
 typedef struct s3_store {
     ls_store base;
@@ -30,6 +40,9 @@ typedef struct s3_store {
     uint32_t active_count;
     CURL **pool; /* idle handles, room for connection_limit */
     uint32_t pool_count;
+    spare_buffer spare[SPARE_BUFFERS]; /* the last in is the first out */
+    uint32_t spare_count;
+    uint64_t spare_bytes;
     int64_t clock_offset_s;
     ls_s3_counters counters;
 } s3_store;
@@ -41,10 +54,7 @@ static int64_t now_ns(clockid_t clock)
     return (int64_t)now.tv_sec * LS_NANOSECONDS_PER_SECOND + now.tv_nsec;
 }
 
-static int64_t wall_clock_s(void)
-{
-    return now_ns(CLOCK_REALTIME) / LS_NANOSECONDS_PER_SECOND;
-}
+static int64_t wall_clock_s(void) { return now_ns(CLOCK_REALTIME) / LS_NANOSECONDS_PER_SECOND; }
 
 /* Operations on their way through the three lists. */
 
@@ -53,11 +63,30 @@ static void finish(s3_store *store, ls_s3_operation *operation)
     TAILQ_INSERT_TAIL(&store->finished, operation, link);
 }
 
+static void take_spare(s3_store *store, ls_s3_incoming *in)
+{
+    if (in->body != NULL || store->spare_count == 0) return;
+    spare_buffer spare = store->spare[--store->spare_count];
+    store->spare_bytes -= spare.capacity;
+    in->body = spare.bytes;
+    in->body_capacity = spare.capacity;
+}
+
+static void give_spare(s3_store *store, ls_s3_incoming *in)
+{
+    bool has_room = store->spare_count < SPARE_BUFFERS && in->body_capacity <= SPARE_BYTES_MAX - store->spare_bytes;
+    if (in->body == NULL || !has_room) return;
+    store->spare[store->spare_count++] = (spare_buffer){in->body, in->body_capacity};
+    store->spare_bytes += in->body_capacity;
+    in->body = NULL;
+}
+
 /* Puts operation->wire.out on the wire. */
 static ls_result send_next(s3_store *store, ls_s3_operation *operation)
 {
     CURL *easy = store->pool_count > 0 ? store->pool[--store->pool_count] : curl_easy_init();
     if (easy == NULL) return LS_ERROR_MEMORY;
+    if (operation->request.operation == LS_GET) take_spare(store, &operation->wire.in);
     ls_result result = ls_s3_wire_prepare(&operation->wire, easy, &store->config, &store->signer,
                                           wall_clock_s() + store->clock_offset_s, operation);
     if (result == LS_OK && curl_multi_add_handle(store->multi, easy) != CURLM_OK) result = LS_ERROR_MEMORY;
@@ -121,7 +150,8 @@ static void transfer_ended(s3_store *store, ls_s3_operation *operation, CURLcode
     release_handle(store, operation, code);
     TAILQ_REMOVE(&store->active, operation, link);
     store->active_count--;
-    ls_s3_step step = ls_s3_operation_received(operation, &store->config, code, (int64_t)retry_after_s, wall_clock_s(), &offset_s);
+    ls_s3_step step =
+        ls_s3_operation_received(operation, &store->config, code, (int64_t)retry_after_s, wall_clock_s(), &offset_s);
     store->counters.clock_corrections += offset_s != store->clock_offset_s;
     store->clock_offset_s = offset_s;
     if (step == LS_S3_STEP_SEND) {
@@ -153,6 +183,7 @@ static uint32_t deliver(s3_store *store)
         TAILQ_REMOVE(&ready, operation, link);
         store->in_flight--;
         operation->callback(operation->context, &operation->reply);
+        give_spare(store, &operation->wire.in);
         ls_s3_operation_free(operation);
     }
     return delivered;
@@ -199,10 +230,7 @@ static ls_result s3_poll(ls_store *base, int64_t timeout_ns, uint32_t *finished)
     }
 }
 
-static uint32_t s3_in_flight(const ls_store *base)
-{
-    return ((const s3_store *)base)->in_flight;
-}
+static uint32_t s3_in_flight(const ls_store *base) { return ((const s3_store *)base)->in_flight; }
 
 static void drop_all(struct operation_list *list)
 {
@@ -216,7 +244,8 @@ static void s3_destroy(ls_store *base)
 {
     s3_store *store = (s3_store *)base;
     ls_s3_operation *operation;
-    TAILQ_FOREACH(operation, &store->active, link) {
+    TAILQ_FOREACH(operation, &store->active, link)
+    {
         curl_multi_remove_handle(store->multi, operation->easy);
         curl_easy_cleanup(operation->easy);
     }
@@ -224,6 +253,7 @@ static void s3_destroy(ls_store *base)
     drop_all(&store->active);
     drop_all(&store->finished);
     for (uint32_t i = 0; i < store->pool_count; i++) curl_easy_cleanup(store->pool[i]);
+    for (uint32_t i = 0; i < store->spare_count; i++) ls_free(store->spare[i].bytes);
     ls_free(store->pool);
     if (store->multi != NULL) curl_multi_cleanup(store->multi);
     if (store->is_curl_ready) curl_global_cleanup();
@@ -237,7 +267,8 @@ static const ls_store_methods s3_methods = {s3_submit, s3_poll, s3_in_flight, s3
 
 /* Opening. */
 
-static ls_result set_up(s3_store *store, const char *address, const ls_s3_options *options, char **prefix, ls_error *error)
+static ls_result set_up(s3_store *store, const char *address, const ls_s3_options *options, char **prefix,
+                        ls_error *error)
 {
     store->is_curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (!store->is_curl_ready) return ls_fail(error, LS_ERROR_IO, "libcurl cannot be initialised");
@@ -252,7 +283,8 @@ static ls_result set_up(s3_store *store, const char *address, const ls_s3_option
     if (store->pool == NULL || store->multi == NULL || *prefix == NULL) {
         return ls_fail(error, LS_ERROR_MEMORY, "out of memory while opening '%s'", address);
     }
-    if (store->timer < 0) return ls_fail(error, LS_ERROR_IO, "no timer to be had from the kernel while opening '%s'", address);
+    if (store->timer < 0)
+        return ls_fail(error, LS_ERROR_IO, "no timer to be had from the kernel while opening '%s'", address);
     long kept = config->connection_limit < 1000000 ? (long)config->connection_limit : 1000000;
     curl_multi_setopt(store->multi, CURLMOPT_MAXCONNECTS, kept);
     curl_multi_setopt(store->multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);

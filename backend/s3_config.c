@@ -12,11 +12,11 @@
 #include <strings.h>
 
 #define CREDENTIALS_FILE_BYTES_MAX (1u << 20)
-#define DEFAULT_CONNECTIONS 64u
-#define CONNECTIONS_MAX 4096u
+#define DEFAULT_CONNECTIONS        64u
+#define CONNECTIONS_MAX            4096u
 #define DEFAULT_CONNECT_TIMEOUT_NS (5 * LS_NANOSECONDS_PER_SECOND)
 #define DEFAULT_REQUEST_TIMEOUT_NS (60 * LS_NANOSECONDS_PER_SECOND)
-#define DEFAULT_OBJECT_BYTES_MAX (UINT64_C(5) << 30)
+#define DEFAULT_OBJECT_BYTES_MAX   (UINT64_C(5) << 30)
 
 static ls_result out_of_memory(ls_error *error)
 {
@@ -142,7 +142,8 @@ static ls_result take_setting(profile *values, char *line)
     return LS_OK;
 }
 
-/* Cuts `text` into lines and takes those of the wanted section. Indented lines belong to settings that we do not read. */
+/* Cuts `text` into lines and takes those of the wanted section. Indented lines belong to settings that we do not read.
+ */
 static ls_result parse_profile(char *text, const char *wanted, profile *values)
 {
     bool inside = false;
@@ -206,7 +207,8 @@ static ls_result set_credentials(ls_s3_config *config, const char *access_key, c
                        access_key == NULL ? "access key id" : "secret access key");
     }
     if (strpbrk(access_key, " \r\n\t/,") != NULL) {
-        return ls_fail(error, LS_ERROR_INVALID, "the access key id in %s is not one: it holds blanks, '/' or ','", source);
+        return ls_fail(error, LS_ERROR_INVALID, "the access key id in %s is not one: it holds blanks, '/' or ','",
+                       source);
     }
     config->access_key = ls_duplicate(access_key);
     config->secret_key = ls_duplicate(secret_key);
@@ -220,24 +222,27 @@ static ls_result resolve_credentials(const ls_s3_options *options, const profile
                                      ls_error *error)
 {
     if (options->access_key != NULL || options->secret_key != NULL) {
-        return set_credentials(config, options->access_key, options->secret_key, options->session_token, "the options", error);
+        return set_credentials(config, options->access_key, options->secret_key, options->session_token, "the options",
+                               error);
     }
     const char *access_key = first_set(NULL, "AWS_ACCESS_KEY_ID", NULL);
     const char *secret_key = first_set(NULL, "AWS_SECRET_ACCESS_KEY", NULL);
     if (options->profile == NULL && (access_key != NULL || secret_key != NULL)) {
-        return set_credentials(config, access_key, secret_key, first_set(NULL, "AWS_SESSION_TOKEN", NULL), "the environment",
-                               error);
+        return set_credentials(config, access_key, secret_key, first_set(NULL, "AWS_SESSION_TOKEN", NULL),
+                               "the environment", error);
     }
     if (values->access_key != NULL || values->secret_key != NULL) {
-        return set_credentials(config, values->access_key, values->secret_key, values->session_token, "the credentials file",
-                               error);
+        return set_credentials(config, values->access_key, values->secret_key, values->session_token,
+                               "the credentials file", error);
     }
     if (values->found) {
-        return ls_fail(error, LS_ERROR_INVALID, "the profile in the credentials file has no aws_access_key_id; roles and single "
-                                                "sign-on are not read: export temporary keys to the environment instead");
+        return ls_fail(error, LS_ERROR_INVALID,
+                       "the profile in the credentials file has no aws_access_key_id; roles and single "
+                       "sign-on are not read: export temporary keys to the environment instead");
     }
-    return ls_fail(error, LS_ERROR_INVALID, "no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
-                                            "write them to ~/.aws/credentials");
+    return ls_fail(error, LS_ERROR_INVALID,
+                   "no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+                   "write them to ~/.aws/credentials");
 }
 
 /* Address and endpoint. */
@@ -269,8 +274,8 @@ static ls_result check_prefix(const char *address, const char *prefix, ls_error 
     for (const char *part = prefix; *part != '\0';) {
         size_t length = strcspn(part, "/");
         if (length == 0 || (length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.')) {
-            return ls_fail(error, LS_ERROR_INVALID, "'%s': the prefix has an empty part, '.' or '..' between its slashes",
-                           address);
+            return ls_fail(error, LS_ERROR_INVALID,
+                           "'%s': the prefix has an empty part, '.' or '..' between its slashes", address);
         }
         part += length;
         if (*part == '/') part++;
@@ -283,8 +288,10 @@ static ls_result resolve_address(const char *address, ls_s3_config *config, ls_e
     const char *bucket = strncmp(address, "s3://", 5) == 0 ? address + 5 : NULL;
     size_t length = bucket != NULL ? strcspn(bucket, "/") : 0;
     if (bucket == NULL || !is_bucket_name(bucket, length)) {
-        return ls_fail(error, LS_ERROR_INVALID, "'%s' names no bucket; expected s3://bucket or s3://bucket/prefix, the bucket of "
-                                                "3 to 63 letters, digits, '-', '.' or '_'", address);
+        return ls_fail(error, LS_ERROR_INVALID,
+                       "'%s' names no bucket; expected s3://bucket or s3://bucket/prefix, the bucket of "
+                       "3 to 63 letters, digits, '-', '.' or '_'",
+                       address);
     }
     const char *prefix = bucket[length] == '/' ? bucket + length + 1 : bucket + length;
     ls_result result = check_prefix(address, prefix, error);
@@ -319,7 +326,8 @@ static bool is_aws_host(const char *host)
 
 static bool is_loopback_host(const char *host)
 {
-    return strcasecmp(host, "localhost") == 0 || ends_with(host, ".localhost") || strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0;
+    return strcasecmp(host, "localhost") == 0 || ends_with(host, ".localhost") || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "[::1]") == 0;
 }
 
 /* The parts of an endpoint as libcurl understands it: what we sign must be what it sends. */
@@ -337,7 +345,6 @@ static void endpoint_free(endpoint_parts *parts)
 
 static ls_result split_endpoint(const char *endpoint, endpoint_parts *parts, ls_error *error)
 {
-    char *unwanted[4] = {NULL};
     CURLU *url = curl_url();
     if (url == NULL) return out_of_memory(error);
     CURLUcode code = curl_url_set(url, CURLUPART_URL, endpoint, 0);
@@ -348,17 +355,20 @@ static ls_result split_endpoint(const char *endpoint, endpoint_parts *parts, ls_
     const CURLUPart refused[4] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT};
     bool plain = true;
     for (int i = 0; i < 4; i++) {
-        if (curl_url_get(url, refused[i], &unwanted[i], 0) == CURLUE_OK) plain = false;
-        curl_free(unwanted[i]);
+        char *unwanted = NULL;
+        if (curl_url_get(url, refused[i], &unwanted, 0) == CURLUE_OK) plain = false;
+        curl_free(unwanted);
     }
     curl_url_cleanup(url);
-    bool http = code == CURLUE_OK && (strcmp(parts->scheme, "http") == 0 || strcmp(parts->scheme, "https") == 0);
+    bool is_split = code == CURLUE_OK && parts->scheme != NULL && parts->host != NULL && parts->path != NULL;
+    bool http = is_split && (strcmp(parts->scheme, "http") == 0 || strcmp(parts->scheme, "https") == 0);
     if (code == CURLUE_OUT_OF_MEMORY) return out_of_memory(error);
     /* The text itself is not repeated: it may hold a password. */
     if (!http || !plain) {
-        return ls_fail(error, LS_ERROR_INVALID, "the S3 endpoint is not of the form http://host:port or https://host (no user, "
-                                                "password, query or fragment)%s%s", code != CURLUE_OK ? ": " : "",
-                       code != CURLUE_OK ? curl_url_strerror(code) : "");
+        return ls_fail(error, LS_ERROR_INVALID,
+                       "the S3 endpoint is not of the form http://host:port or https://host (no user, "
+                       "password, query or fragment)%s%s",
+                       code != CURLUE_OK ? ": " : "", code != CURLUE_OK ? curl_url_strerror(code) : "");
     }
     return LS_OK;
 }
@@ -391,7 +401,8 @@ static ls_result compose_urls(const endpoint_parts *parts, bool is_virtual, ls_s
     return host.failed || origin.failed || path.failed ? out_of_memory(error) : LS_OK;
 }
 
-static ls_result resolve_endpoint(const ls_s3_options *options, const profile *values, ls_s3_config *config, ls_error *error)
+static ls_result resolve_endpoint(const ls_s3_options *options, const profile *values, ls_s3_config *config,
+                                  ls_error *error)
 {
     ls_s3_text aws = LS_S3_TEXT_EMPTY;
     endpoint_parts parts = {0};
@@ -415,13 +426,17 @@ static ls_result resolve_endpoint(const ls_s3_options *options, const profile *v
     return result;
 }
 
-static ls_result resolve_region(const ls_s3_options *options, const profile *values, ls_s3_config *config, ls_error *error)
+static ls_result resolve_region(const ls_s3_options *options, const profile *values, ls_s3_config *config,
+                                ls_error *error)
 {
     const char *region = first_set(options->region, "AWS_REGION", "AWS_DEFAULT_REGION");
     if (region == NULL) region = values->region != NULL ? values->region : "us-east-1";
     for (const char *at = region; *at != '\0'; at++) {
-        bool fits = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') || *at == '-' || *at == '_';
-        if (!fits) return ls_fail(error, LS_ERROR_INVALID, "the S3 region '%.64s' is not one: letters, digits and '-'", region);
+        bool fits = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+                    *at == '-' || *at == '_';
+        if (!fits)
+            return ls_fail(error, LS_ERROR_INVALID, "the S3 region '%.64s' is not one: letters, digits and '-'",
+                           region);
     }
     config->region = ls_duplicate(region);
     return config->region != NULL ? LS_OK : out_of_memory(error);
@@ -437,8 +452,10 @@ static ls_result resolve_rest(const ls_s3_options *options, ls_s3_config *config
                        options->connection_limit);
     }
     config->verify = !options->skip_verification;
-    config->connect_timeout_ns = options->connect_timeout_ns > 0 ? options->connect_timeout_ns : DEFAULT_CONNECT_TIMEOUT_NS;
-    config->request_timeout_ns = options->request_timeout_ns > 0 ? options->request_timeout_ns : DEFAULT_REQUEST_TIMEOUT_NS;
+    config->connect_timeout_ns =
+        options->connect_timeout_ns > 0 ? options->connect_timeout_ns : DEFAULT_CONNECT_TIMEOUT_NS;
+    config->request_timeout_ns =
+        options->request_timeout_ns > 0 ? options->request_timeout_ns : DEFAULT_REQUEST_TIMEOUT_NS;
     config->connection_limit = options->connection_limit > 0 ? options->connection_limit : DEFAULT_CONNECTIONS;
     config->object_bytes_max = options->object_bytes_max > 0 ? options->object_bytes_max : DEFAULT_OBJECT_BYTES_MAX;
     const char *ca_file = first_set(options->ca_file, "AWS_CA_BUNDLE", NULL);

@@ -1,8 +1,8 @@
 /* s3_operation.c - what to send, and whether what came back is what was asked for (see s3_operation.h).
  *
- * Nothing is taken at its word: a success must carry an ETag (every S3 server sends one; a login page does not), its length must
- * be stated and met, a range must be the range asked for, and a list must be well-formed to its end. What is damaged counts as
- * a broken transfer, what contradicts itself as LS_REPLY_INVALID.
+ * Nothing is taken at its word: a success must carry an ETag (every S3 server sends one; a login page does not), its
+ * length must be stated and met, a range must be the range asked for, and a list must be well-formed to its end. What
+ * is damaged counts as a broken transfer, what contradicts itself as LS_REPLY_INVALID.
  */
 #include "backend/s3_operation.h"
 
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_PAGE_BYTES_MAX (16u << 20)
+#define LIST_PAGE_BYTES_MAX    (16u << 20)
 #define SHORT_ANSWER_BYTES_MAX 65536u
-#define CLOCK_SKEW_NOTICED_S 240 /* servers refuse from 300 s (some) or 900 s (AWS) on */
-#define RETRY_AFTER_MAX_S INT64_C(3600)
+#define CLOCK_SKEW_NOTICED_S   240 /* servers refuse from 300 s (some) or 900 s (AWS) on */
+#define RETRY_AFTER_MAX_S      INT64_C(3600)
 
 /* What to send. */
 
@@ -66,7 +66,8 @@ static void ask_page(ls_s3_operation *operation)
     const ls_object_request *request = &operation->request;
     ls_s3_outgoing *out = &operation->wire.out;
     *out = (ls_s3_outgoing){.method = "GET", .answer_bytes_max = LIST_PAGE_BYTES_MAX};
-    snprintf(operation->page_limit, sizeof operation->page_limit, "%" PRIu32, request->list_limit - operation->found.count);
+    snprintf(operation->page_limit, sizeof operation->page_limit, "%" PRIu32,
+             request->list_limit - operation->found.count);
     out->parameters[out->parameter_count++] = (ls_s3_pair){"list-type", "2"};
     out->parameters[out->parameter_count++] = (ls_s3_pair){"encoding-type", "url"};
     out->parameters[out->parameter_count++] = (ls_s3_pair){"max-keys", operation->page_limit};
@@ -85,8 +86,8 @@ static void ask_first(ls_s3_operation *operation, const ls_s3_config *config)
     case LS_PUT: ask_put(operation); return;
     case LS_HEAD: operation->wire.out = (ls_s3_outgoing){.method = "HEAD", .key = operation->request.key}; return;
     case LS_DELETE:
-        operation->wire.out =
-            (ls_s3_outgoing){.method = "DELETE", .key = operation->request.key, .answer_bytes_max = SHORT_ANSWER_BYTES_MAX};
+        operation->wire.out = (ls_s3_outgoing){
+            .method = "DELETE", .key = operation->request.key, .answer_bytes_max = SHORT_ANSWER_BYTES_MAX};
         return;
     case LS_LIST: ask_page(operation); return;
     }
@@ -123,10 +124,11 @@ void ls_s3_operation_free(ls_s3_operation *operation)
 /* Ending. */
 
 /* Sets the reply of an operation that failed; the message tells what was asked, where, and what happened. */
-static ls_s3_step fail(ls_s3_operation *operation, const ls_s3_config *config, ls_s3_verdict verdict, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+static ls_s3_step fail(ls_s3_operation *operation, const ls_s3_config *config, ls_s3_verdict verdict,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static ls_s3_step fail(ls_s3_operation *operation, const ls_s3_config *config, ls_s3_verdict verdict, const char *format, ...)
+static ls_s3_step fail(ls_s3_operation *operation, const ls_s3_config *config, ls_s3_verdict verdict,
+                       const char *format, ...)
 {
     const ls_object_request *request = &operation->request;
     char detail[640];
@@ -135,9 +137,9 @@ static ls_s3_step fail(ls_s3_operation *operation, const ls_s3_config *config, l
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
     snprintf(operation->message, sizeof operation->message, "%s%s '%.160s' in bucket %s at %.80s: %s%s%s",
-             ls_operation_name(request->operation), request->operation == LS_PUT && request->if_absent ? " if absent" : "",
-             request->key, config->bucket, config->origin, detail, verdict.hint != NULL ? "; " : "",
-             verdict.hint != NULL ? verdict.hint : "");
+             ls_operation_name(request->operation),
+             request->operation == LS_PUT && request->if_absent ? " if absent" : "", request->key, config->bucket,
+             config->origin, detail, verdict.hint != NULL ? "; " : "", verdict.hint != NULL ? verdict.hint : "");
     for (char *at = operation->message; *at != '\0'; at++) {
         if ((unsigned char)*at < 0x20 || *at == 0x7f) *at = '?';
     }
@@ -146,10 +148,7 @@ static ls_s3_step fail(ls_s3_operation *operation, const ls_s3_config *config, l
     return LS_S3_STEP_DONE;
 }
 
-static ls_s3_verdict verdict_of(ls_reply_status status)
-{
-    return (ls_s3_verdict){status, NULL};
-}
+static ls_s3_verdict verdict_of(ls_reply_status status) { return (ls_s3_verdict){status, NULL}; }
 
 static ls_s3_verdict in_doubt(const ls_s3_operation *operation)
 {
@@ -187,13 +186,14 @@ static ls_s3_step received_part(ls_s3_operation *operation, const ls_s3_config *
 {
     const ls_s3_incoming *in = &operation->wire.in;
     uint64_t first, count;
-    bool is_sound = in->has_range && in->has_range_total && ls_store_range(&operation->request, in->range_total, &first, &count) &&
-                    count > 0 && in->range_first == first && in->range_last == first + count - 1 && in->body_bytes == count;
+    bool is_sound = in->has_range && in->has_range_total &&
+                    ls_store_range(&operation->request, in->range_total, &first, &count) && count > 0 &&
+                    in->range_first == first && in->range_last == first + count - 1 && in->body_bytes == count;
     if (operation->request.range == LS_RANGE_WHOLE || !is_sound) {
         return fail(operation, config, verdict_of(LS_REPLY_INVALID),
                     "asked for %s, the server sent %zu bytes as another range (request id %s)",
-                    operation->wire.out.range[0] != '\0' ? operation->wire.out.range : "the whole object", in->body_bytes,
-                    request_id(operation, config));
+                    operation->wire.out.range[0] != '\0' ? operation->wire.out.range : "the whole object",
+                    in->body_bytes, request_id(operation, config));
     }
     return succeed_with(operation, 0, count, in->range_total);
 }
@@ -204,13 +204,13 @@ static ls_s3_step received_whole(ls_s3_operation *operation, const ls_s3_config 
     const ls_s3_incoming *in = &operation->wire.in;
     uint64_t first, count;
     if (!in->has_length && !in->is_chunked) {
-        return fail(operation, config, in_doubt(operation), "the server did not say how long its answer is (request id %s)",
-                    request_id(operation, config));
+        return fail(operation, config, in_doubt(operation),
+                    "the server did not say how long its answer is (request id %s)", request_id(operation, config));
     }
     if (!ls_store_range(&operation->request, in->body_bytes, &first, &count)) {
         operation->reply.object_bytes = in->body_bytes;
-        return fail(operation, config, verdict_of(LS_REPLY_INVALID), "the object has %zu bytes, the range lies past its end",
-                    in->body_bytes);
+        return fail(operation, config, verdict_of(LS_REPLY_INVALID),
+                    "the object has %zu bytes, the range lies past its end", in->body_bytes);
     }
     return succeed_with(operation, first, count, in->body_bytes);
 }
@@ -242,10 +242,13 @@ static ls_s3_step received_head(ls_s3_operation *operation, const ls_s3_config *
 static ls_s3_step received_size(ls_s3_operation *operation, const ls_s3_config *config)
 {
     uint64_t first, count, size = operation->wire.in.length;
-    if (received_head(operation, config) == LS_S3_STEP_DONE && operation->reply.status != LS_REPLY_OK) return LS_S3_STEP_DONE;
+    if (received_head(operation, config) == LS_S3_STEP_DONE && operation->reply.status != LS_REPLY_OK)
+        return LS_S3_STEP_DONE;
     if (!ls_store_range(&operation->request, size, &first, &count)) {
-        return fail(operation, config, verdict_of(LS_REPLY_INVALID), "the object has %" PRIu64 " bytes, the range lies past its end "
-                    "or is empty", size);
+        return fail(operation, config, verdict_of(LS_REPLY_INVALID),
+                    "the object has %" PRIu64 " bytes, the range lies past its end "
+                    "or is empty",
+                    size);
     }
     if (count == 0) return succeed_with(operation, 0, 0, 0);
     return fail(operation, config, verdict_of(LS_REPLY_UNAVAILABLE), "the object changed while it was read");
@@ -268,12 +271,15 @@ static ls_s3_step received_change(ls_s3_operation *operation, const ls_s3_config
     if (!is_blank(in)) {
         ls_s3_parse_error(in->body, in->body_bytes, &document);
         ls_s3_config_redact(config, document.code);
-        return fail(operation, config, in_doubt(operation), "HTTP %ld, but with a body%s%s (request id %s)", in->http_status,
-                    document.code[0] != '\0' ? " that says " : "", document.code, request_id(operation, config));
+        return fail(operation, config, in_doubt(operation), "HTTP %ld, but with a body%s%s (request id %s)",
+                    in->http_status, document.code[0] != '\0' ? " that says " : "", document.code,
+                    request_id(operation, config));
     }
     if (operation->request.operation == LS_PUT && !in->has_etag) {
-        return fail(operation, config, in_doubt(operation), "HTTP %ld without an ETag: not an S3 server's answer to a put "
-                    "(request id %s)", in->http_status, request_id(operation, config));
+        return fail(operation, config, in_doubt(operation),
+                    "HTTP %ld without an ETag: not an S3 server's answer to a put "
+                    "(request id %s)",
+                    in->http_status, request_id(operation, config));
     }
     return succeed(operation);
 }
@@ -322,8 +328,10 @@ static ls_s3_step after_page(ls_s3_operation *operation, const ls_s3_config *con
     }
     bool is_stuck = page->token == NULL || (operation->token != NULL && strcmp(page->token, operation->token) == 0);
     if (is_stuck) {
-        return fail(operation, config, verdict_of(LS_REPLY_INVALID), "the list is cut short, but the server does not say where it "
-                    "goes on (request id %s)", request_id(operation, config));
+        return fail(operation, config, verdict_of(LS_REPLY_INVALID),
+                    "the list is cut short, but the server does not say where it "
+                    "goes on (request id %s)",
+                    request_id(operation, config));
     }
     ls_free(operation->token);
     operation->token = page->token;
@@ -349,8 +357,8 @@ static ls_s3_step received_page(ls_s3_operation *operation, const ls_s3_config *
                     request_id(operation, config));
     } else {
         bool is_foreign = result == LS_ERROR_INVALID || result == LS_ERROR_LIMIT;
-        step = fail(operation, config, verdict_of(is_foreign ? LS_REPLY_INVALID : LS_REPLY_UNAVAILABLE), "%s (request id %s)",
-                    error.text, request_id(operation, config));
+        step = fail(operation, config, verdict_of(is_foreign ? LS_REPLY_INVALID : LS_REPLY_UNAVAILABLE),
+                    "%s (request id %s)", error.text, request_id(operation, config));
     }
     ls_s3_listing_free(&page);
     return step;
@@ -371,7 +379,8 @@ static ls_s3_step received_success(ls_s3_operation *operation, const ls_s3_confi
 
 /* Everything else. */
 
-/* Adopts the server's clock after a refusal that it explains: by code, or for a HEAD, whose answer has no body, by the gap. */
+/* Adopts the server's clock after a refusal that it explains: by code, or for a HEAD, whose answer has no body, by the
+ * gap. */
 static bool correct_clock(ls_s3_operation *operation, const char *code, int64_t now_s, int64_t *clock_offset_s)
 {
     const ls_s3_wire *wire = &operation->wire;
@@ -386,8 +395,8 @@ static bool correct_clock(ls_s3_operation *operation, const char *code, int64_t 
     return true;
 }
 
-static ls_s3_step received_refusal(ls_s3_operation *operation, const ls_s3_config *config, int64_t retry_after_s, int64_t now_s,
-                                   int64_t *clock_offset_s)
+static ls_s3_step received_refusal(ls_s3_operation *operation, const ls_s3_config *config, int64_t retry_after_s,
+                                   int64_t now_s, int64_t *clock_offset_s)
 {
     ls_s3_incoming *in = &operation->wire.in;
     const ls_object_request *request = &operation->request;
@@ -419,9 +428,9 @@ static ls_s3_step received_refusal(ls_s3_operation *operation, const ls_s3_confi
     ls_s3_config_redact(config, document.message);
     bool shows_region = verdict.status == LS_REPLY_INVALID || verdict.status == LS_REPLY_DENIED;
     return fail(operation, config, verdict, "HTTP %ld%s%s%s%s%s%s%.64s (request id %s)", in->http_status,
-                document.code[0] != '\0' ? " " : "", document.code, document.message[0] != '\0' ? ", " : "", document.message, clock,
-                shows_region && region[0] != '\0' ? ", the bucket's region is " : "", shows_region ? region : "",
-                request_id(operation, config));
+                document.code[0] != '\0' ? " " : "", document.code, document.message[0] != '\0' ? ", " : "",
+                document.message, clock, shows_region && region[0] != '\0' ? ", the bucket's region is " : "",
+                shows_region ? region : "", request_id(operation, config));
 }
 
 static ls_s3_step received_nothing(ls_s3_operation *operation, const ls_s3_config *config, CURLcode code)
@@ -431,14 +440,17 @@ static ls_s3_step received_nothing(ls_s3_operation *operation, const ls_s3_confi
     ls_s3_verdict verdict = ls_s3_judge_transfer(operation->request.operation, wire->sends > 0, (int)code);
     if (wire->in.is_memory_out) return fail(operation, config, verdict, "out of memory for the answer");
     if (wire->in.is_too_long) {
-        if (operation->request.operation != LS_PUT && operation->request.operation != LS_DELETE) verdict.status = LS_REPLY_INVALID;
+        if (operation->request.operation != LS_PUT && operation->request.operation != LS_DELETE)
+            verdict.status = LS_REPLY_INVALID;
         return fail(operation, config, verdict, "the answer is longer than the %" PRIu64 " bytes allowed",
                     wire->out.answer_bytes_max);
     }
     if (wire->is_resend_prevented) {
-        return fail(operation, config, verdict, "the connection was lost after sending and before an answer; not sent again");
+        return fail(operation, config, verdict,
+                    "the connection was lost after sending and before an answer; not sent again");
     }
-    return fail(operation, config, verdict, "%s (%s)", what, wire->sends > 0 ? "after it was sent" : "before anything was sent");
+    return fail(operation, config, verdict, "%s (%s)", what,
+                wire->sends > 0 ? "after it was sent" : "before anything was sent");
 }
 
 ls_s3_step ls_s3_operation_received(ls_s3_operation *operation, const ls_s3_config *config, CURLcode code,

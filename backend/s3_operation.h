@@ -1,8 +1,9 @@
 /* s3_operation.h - one operation of store.h carried out by one or more HTTP requests, one after the other.
  *
- * Usually one. A list asks for page after page until it has what was wanted; a get whose range the object does not cover needs
- * a HEAD, since not every server tells the size under status 416; a request refused for a wrong clock is signed again, once.
- * The operation decides what to send next and judges each answer; driving libcurl is the business of backend/s3.c.
+ * Usually one. A list asks for page after page until it has what was wanted; a get whose range the object does not
+ * cover needs a HEAD, since not every server tells the size under status 416; a request refused for a wrong clock is
+ * signed again, once. The operation decides what to send next and judges each answer; driving libcurl is the business
+ * of backend/s3.c.
  */
 #ifndef LS_S3_OPERATION_H
 #define LS_S3_OPERATION_H
@@ -11,8 +12,8 @@
 
 #include <sys/queue.h>
 
-/* How far the server's clock may be from ours for us to sign by it. Within a day lie wrong time zones and a clock that was
- * never set since noon; beyond it, someone may be collecting signatures for a far future. */
+/* How far the server's clock may be from ours for us to sign by it. Within a day lie wrong time zones and a clock that
+ * was never set since noon; beyond it, someone may be collecting signatures for a far future. */
 #define LS_S3_CLOCK_OFFSET_MAX_S INT64_C(86400)
 
 typedef enum ls_s3_stage {
@@ -47,8 +48,8 @@ ls_s3_operation *ls_s3_operation_new(const ls_s3_config *config, const ls_object
                                      ls_store_callback callback, void *context);
 void ls_s3_operation_free(ls_s3_operation *operation);
 
-/* Looks at what came back; retry_after_s is the server's wish, 0 if none. *clock_offset_s is changed when the server's clock is
- * to be signed by. */
+/* Looks at what came back; retry_after_s is the server's wish, 0 if none. *clock_offset_s is changed when the server's
+ * clock is to be signed by. */
 ls_s3_step ls_s3_operation_received(ls_s3_operation *operation, const ls_s3_config *config, CURLcode code,
                                     int64_t retry_after_s, int64_t now_s, int64_t *clock_offset_s);
 

@@ -13,16 +13,17 @@
  *   409      any other on put-if-absent                       conflict-retry: two creators at once, undecided
  *   409      on other changes / reads                         unknown-outcome / unavailable
  *   412      on put-if-absent                                 exists
- *   416                                                       invalid (backend/s3.c finds the object's size)
- *   429      ; also 5xx with a throttling code                throttled
+ *   416                                                       invalid (s3_operation.c finds the object's size)
+ *   429, 5xx (5xx: with a throttling code)                    throttled
  *   503      with Retry-After, or on a read                   throttled
  *   501 507                                                   invalid
  *   5xx                                                       doubt
  *   other                                                     invalid
  *
- * doubt: unknown-outcome for put and delete, unavailable for get, head and list. A bare 503 comes from gateways that may have
- * lost their backend in the middle of a put, hence doubt and not "refused". Sources: "Error responses" in the Amazon S3 API
- * reference; "How to prevent overwriting objects with conditional writes" in the Amazon S3 user guide (409); RFC 9110.
+ * doubt: unknown-outcome for put and delete, unavailable for get, head and list. A bare 503 comes from gateways that
+ * may have lost their backend in the middle of a put, hence doubt and not "refused". Sources: "Error responses" in the
+ * Amazon S3 API reference; "How to prevent overwriting objects with conditional writes" in the Amazon S3 user guide
+ * (409); RFC 9110.
  */
 #include "backend/s3_reply.h"
 
@@ -39,27 +40,45 @@ static bool is_one_of(const char *code, const char *const *names)
 
 static bool is_throttling_code(const char *code)
 {
-    static const char *const names[] = {"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "Throttling",
-                                        "ThrottlingException", "ThrottledException", "RequestLimitExceeded",
-                                        "RequestThrottled", "RequestThrottledException", "BandwidthLimitExceeded",
-                                        "TooManyRequests", "RequestRateLimitExceeded", "ServerBusy",
+    static const char *const names[] = {"SlowDown",
+                                        "SlowDownRead",
+                                        "SlowDownWrite",
+                                        "ServiceUnavailable",
+                                        "Throttling",
+                                        "ThrottlingException",
+                                        "ThrottledException",
+                                        "RequestLimitExceeded",
+                                        "RequestThrottled",
+                                        "RequestThrottledException",
+                                        "BandwidthLimitExceeded",
+                                        "TooManyRequests",
+                                        "RequestRateLimitExceeded",
+                                        "ServerBusy",
                                         NULL};
     return is_one_of(code, names);
 }
 
 static bool is_credential_code(const char *code)
 {
-    static const char *const names[] = {"ExpiredToken",          "ExpiredTokenException", "InvalidToken",
-                                        "TokenRefreshRequired",  "AuthorizationHeaderMalformed",
-                                        "InvalidAccessKeyId",    "SignatureDoesNotMatch", "AccessDenied",
-                                        "MissingSecurityHeader", "AuthorizationQueryParametersError", NULL};
+    static const char *const names[] = {"ExpiredToken",
+                                        "ExpiredTokenException",
+                                        "InvalidToken",
+                                        "TokenRefreshRequired",
+                                        "AuthorizationHeaderMalformed",
+                                        "InvalidAccessKeyId",
+                                        "SignatureDoesNotMatch",
+                                        "AccessDenied",
+                                        "MissingSecurityHeader",
+                                        "AuthorizationQueryParametersError",
+                                        NULL};
     return is_one_of(code, names);
 }
 
 static bool is_damage_code(const char *code)
 {
-    static const char *const names[] = {"BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "IncompleteBody",
-                                        "XAmzContentChecksumMismatch", NULL};
+    static const char *const names[] = {
+        "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "IncompleteBody", "XAmzContentChecksumMismatch",
+        NULL};
     return is_one_of(code, names);
 }
 
@@ -71,7 +90,8 @@ ls_reply_status ls_s3_doubt(ls_operation operation)
 static ls_s3_verdict judge_bad_request(ls_operation operation, const char *code)
 {
     if (is_credential_code(code)) {
-        return (ls_s3_verdict){LS_REPLY_DENIED, "check the credentials, whether the session has expired, and the region"};
+        return (ls_s3_verdict){LS_REPLY_DENIED,
+                               "check the credentials, whether the session has expired, and the region"};
     }
     if (is_throttling_code(code)) return (ls_s3_verdict){LS_REPLY_THROTTLED, NULL};
     if (is_damage_code(code)) return (ls_s3_verdict){LS_REPLY_UNAVAILABLE, NULL};
@@ -85,9 +105,11 @@ static ls_s3_verdict judge_denied(const char *code)
         return (ls_s3_verdict){LS_REPLY_DENIED, "this machine's clock is wrong: set it (timedatectl, chrony)"};
     }
     if (strcmp(code, "SignatureDoesNotMatch") == 0) {
-        return (ls_s3_verdict){LS_REPLY_DENIED, "the secret key is wrong, or something between here and the server changes requests"};
+        return (ls_s3_verdict){LS_REPLY_DENIED,
+                               "the secret key is wrong, or something between here and the server changes requests"};
     }
-    return (ls_s3_verdict){LS_REPLY_DENIED, "check the access key, its rights on the bucket, the region and this machine's clock"};
+    return (ls_s3_verdict){LS_REPLY_DENIED,
+                           "check the access key, its rights on the bucket, the region and this machine's clock"};
 }
 
 static ls_s3_verdict judge_not_found(ls_operation operation, const char *code)
@@ -102,17 +124,19 @@ static ls_s3_verdict judge_not_found(ls_operation operation, const char *code)
 
 static ls_s3_verdict judge_conflict(ls_operation operation, bool if_absent, const char *code)
 {
-    static const char *const exists[] = {"BlobAlreadyExists", "ObjectAlreadyExists", "FileAlreadyExists", "KeyAlreadyExists",
-                                         "PathAlreadyExists", NULL};
+    static const char *const exists[] = {"BlobAlreadyExists", "ObjectAlreadyExists", "FileAlreadyExists",
+                                         "KeyAlreadyExists",  "PathAlreadyExists",   NULL};
     if (!if_absent) return (ls_s3_verdict){ls_s3_doubt(operation), NULL};
     return (ls_s3_verdict){is_one_of(code, exists) ? LS_REPLY_EXISTS : LS_REPLY_CONFLICT_RETRY, NULL};
 }
 
-static ls_s3_verdict judge_server_error(ls_operation operation, long http_status, const char *code, bool has_retry_after)
+static ls_s3_verdict judge_server_error(ls_operation operation, long http_status, const char *code,
+                                        bool has_retry_after)
 {
     bool changes = operation == LS_PUT || operation == LS_DELETE;
     if (http_status == 501) {
-        return (ls_s3_verdict){LS_REPLY_INVALID, "the store does not know this kind of request (conditional put, perhaps)"};
+        return (ls_s3_verdict){LS_REPLY_INVALID,
+                               "the store does not know this kind of request (conditional put, perhaps)"};
     }
     if (http_status == 507) return (ls_s3_verdict){LS_REPLY_INVALID, "the store is full"};
     if (is_throttling_code(code) || (http_status == 503 && (!changes || has_retry_after))) {
@@ -133,8 +157,9 @@ ls_s3_verdict ls_s3_judge_answer(ls_operation operation, bool if_absent, long ht
     case 303:
     case 307:
     case 308:
-        return (ls_s3_verdict){LS_REPLY_INVALID, "the bucket lives in another region or at another endpoint: set AWS_REGION or "
-                                                 "AWS_ENDPOINT_URL"};
+        return (ls_s3_verdict){LS_REPLY_INVALID,
+                               "the bucket lives in another region or at another endpoint: set AWS_REGION or "
+                               "AWS_ENDPOINT_URL"};
     case 400: return judge_bad_request(operation, code);
     case 401:
     case 403: return judge_denied(code);
@@ -153,8 +178,9 @@ ls_s3_verdict ls_s3_judge_transfer(ls_operation operation, bool was_sent, int cu
     switch (curl_code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
-        return (ls_s3_verdict){LS_REPLY_INVALID, "the server's certificate is not trusted: name its authority's file in "
-                                                 "AWS_CA_BUNDLE"};
+        return (ls_s3_verdict){LS_REPLY_INVALID,
+                               "the server's certificate is not trusted: name its authority's file in "
+                               "AWS_CA_BUNDLE"};
     case CURLE_SSL_CACERT_BADFILE:
         return (ls_s3_verdict){LS_REPLY_INVALID, "the file of trusted certificates (AWS_CA_BUNDLE) cannot be read"};
     case CURLE_UNSUPPORTED_PROTOCOL:

@@ -42,8 +42,8 @@ void ls_s3_hash(const void *bytes, size_t count, char text[LS_S3_HASH_TEXT_BYTES
     text[2 * HASH_BYTES] = '\0';
 }
 
-/* The canonical query string is ordered by the encoded text: the end comes first, then encoded bytes ('%' is smaller than
- * every unreserved character, and hexadecimal digits keep the order of bytes), then unreserved ones. */
+/* The canonical query string is ordered by the encoded text: the end comes first, then encoded bytes ('%' is smaller
+ * than every unreserved character, and hexadecimal digits keep the order of bytes), then unreserved ones. */
 static int encoded_weight(char byte)
 {
     if (byte == '\0') return 0;
@@ -83,7 +83,8 @@ ls_result ls_s3_canonical_query(ls_s3_pair *parameters, size_t count, ls_s3_text
 static bool hmac(const void *key, size_t key_bytes, const char *message, size_t message_bytes, uint8_t out[HASH_BYTES])
 {
     unsigned length = 0;
-    return HMAC(EVP_sha256(), key, (int)key_bytes, (const unsigned char *)message, message_bytes, out, &length) != NULL &&
+    return HMAC(EVP_sha256(), key, (int)key_bytes, (const unsigned char *)message, message_bytes, out, &length) !=
+               NULL &&
            length == HASH_BYTES;
 }
 

@@ -33,10 +33,7 @@ void ls_s3_text_append_bytes(ls_s3_text *text, const void *bytes, size_t count)
     text->bytes[text->length] = '\0';
 }
 
-void ls_s3_text_append(ls_s3_text *text, const char *part)
-{
-    ls_s3_text_append_bytes(text, part, strlen(part));
-}
+void ls_s3_text_append(ls_s3_text *text, const char *part) { ls_s3_text_append_bytes(text, part, strlen(part)); }
 
 void ls_s3_text_append_number(ls_s3_text *text, uint64_t number)
 {
@@ -56,8 +53,8 @@ void ls_s3_text_append_hex(ls_s3_text *text, const uint8_t *bytes, size_t count)
 
 static bool is_unreserved(char byte)
 {
-    return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
-           byte == '.' || byte == '_' || byte == '~';
+    return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') ||
+           byte == '-' || byte == '.' || byte == '_' || byte == '~';
 }
 
 void ls_s3_text_append_encoded(ls_s3_text *text, const char *part, bool keep_slash)
@@ -87,7 +84,4 @@ void ls_s3_text_free(ls_s3_text *text)
     *text = LS_S3_TEXT_EMPTY;
 }
 
-const char *ls_s3_text_string(const ls_s3_text *text)
-{
-    return text->bytes != NULL ? text->bytes : "";
-}
+const char *ls_s3_text_string(const ls_s3_text *text) { return text->bytes != NULL ? text->bytes : ""; }

@@ -1,7 +1,7 @@
 /* s3_text.h - text that grows: how URLs, headers and canonical requests are put together.
  *
- * A failed allocation is remembered, not reported at every step: callers append as they please and look at `failed` once at
- * the end. Start from LS_S3_TEXT_EMPTY, end with ls_s3_text_free.
+ * A failed allocation is remembered, not reported at every step: callers append as they please and look at `failed`
+ * once at the end. Start from LS_S3_TEXT_EMPTY, end with ls_s3_text_free.
  */
 #ifndef LS_S3_TEXT_H
 #define LS_S3_TEXT_H

@@ -1,9 +1,9 @@
 /* s3_wire.c - composing, signing and receiving (see s3_wire.h).
  *
- * The body's hash. Over http nothing else protects the bytes on their way, so x-amz-content-sha256 is always the real hash and
- * the server refuses what was damaged before it acknowledges. Over https TLS already authenticates every byte: bodies above
- * 64 KiB go as UNSIGNED-PAYLOAD, which saves both sides a pass over the data; smaller ones (every manifest delta) are hashed
- * all the same, since it costs microseconds and also covers what lies behind a TLS-terminating proxy.
+ * The body's hash. Over http nothing else protects the bytes on their way, so x-amz-content-sha256 is always the real
+ * hash and the server refuses what was damaged before it acknowledges. Over https TLS already authenticates every byte:
+ * bodies above 64 KiB go as UNSIGNED-PAYLOAD, which saves both sides a pass over the data; smaller ones (every manifest
+ * delta) are hashed all the same, since it costs microseconds and also covers what lies behind a TLS-terminating proxy.
  */
 #include "backend/s3_wire.h"
 
@@ -13,10 +13,10 @@
 #include <strings.h>
 
 #define HASHED_OVER_TLS_BYTES_MAX 65536u
-#define ERROR_BODY_BYTES_MAX 65536u
-#define FIRST_RESERVE_BYTES_MAX (16u << 20) /* believed of Content-Length before any byte came */
-#define HEADERS_MAX 8
-#define EMPTY_HASH "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define ERROR_BODY_BYTES_MAX      65536u
+#define FIRST_RESERVE_BYTES_MAX   (16u << 20) /* believed of Content-Length before any byte came */
+#define HEADERS_MAX               8
+#define EMPTY_HASH                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 /* What libcurl calls. */
 
@@ -208,8 +208,8 @@ static bool add_header(ls_s3_wire *wire, const char *name, const char *value, ls
 }
 
 /* Everything that is sent and could matter is signed; the list is sorted by name. */
-static size_t list_signed_headers(const ls_s3_outgoing *out, const ls_s3_config *config, const char *hash, const char *date,
-                                  ls_s3_pair headers[HEADERS_MAX])
+static size_t list_signed_headers(const ls_s3_outgoing *out, const ls_s3_config *config, const char *hash,
+                                  const char *date, ls_s3_pair headers[HEADERS_MAX])
 {
     size_t count = 0;
     headers[count++] = (ls_s3_pair){"host", config->host};
@@ -296,8 +296,8 @@ static void set_receiving(ls_s3_wire *wire, CURL *easy)
     if (strcmp(wire->out.method, "GET") == 0) curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 131072L);
 }
 
-ls_result ls_s3_wire_prepare(ls_s3_wire *wire, CURL *easy, const ls_s3_config *config, ls_s3_signer *signer, int64_t now_s,
-                             void *private_pointer)
+ls_result ls_s3_wire_prepare(ls_s3_wire *wire, CURL *easy, const ls_s3_config *config, ls_s3_signer *signer,
+                             int64_t now_s, void *private_pointer)
 {
     ls_s3_text path = LS_S3_TEXT_EMPTY, query = LS_S3_TEXT_EMPTY, url = LS_S3_TEXT_EMPTY;
     forget_answer(&wire->in);

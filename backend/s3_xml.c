@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define DEPTH_MAX 16
+#define DEPTH_MAX              16
 #define ELEMENT_TEXT_BYTES_MAX 16384u /* a key of 1024 bytes, each percent-encoded, fits five times */
 
 typedef struct reader reader;
@@ -90,7 +90,8 @@ static void on_text(void *user, const XML_Char *text, int length)
     ls_s3_text_append_bytes(&state->text, text, (size_t)length);
 }
 
-static void on_doctype(void *user, const XML_Char *name, const XML_Char *system, const XML_Char *public_id, int internal)
+static void on_doctype(void *user, const XML_Char *name, const XML_Char *system, const XML_Char *public_id,
+                       int internal)
 {
     (void)name;
     (void)system;
@@ -129,10 +130,7 @@ static void error_opened(reader *state, const char *name)
     }
 }
 
-static void copy_text(char *target, size_t size, const char *text)
-{
-    snprintf(target, size, "%s", text);
-}
+static void copy_text(char *target, size_t size, const char *text) { snprintf(target, size, "%s", text); }
 
 /* A decimal number and nothing else. */
 static bool read_number(const char *text, uint64_t *number)

@@ -27,19 +27,19 @@
  * every bucket that could be occupied (1 MB more at most, touched only if used); so pop, which spreads, never allocates
  * and cannot fail.
  *
- * Why this one: measured with the hold model, Exp(1 s), million events a second, one core of an AMD EPYC (Zen 4) at 2.6
- * GHz, best of nine turns by processor time; this queue in the engine and through its handler, the others as bare loops
- * that pop and push; one generator (xorshift64 and a logarithm, some 6 ns) for all:
+ * Why this one: measured by `make bench NAME=engine`, hold model, million events a second, one of two shared cores, the
+ * engine through its handler and its rivals as bare loops, all with the same generator:
  *
- *   pending     this   4-ary heap   calendar queue, its width fitted beforehand and fixed
- *     1 000     30.5         26.7   28.5
- *   100 000     26.9          9.8   22.8
- * 1 000 000     22.2          2.1    5.6
+ *   pending      this    4-ary heap   calendar queue of fixed, fitting width
+ *   1,000          34         18         36
+ *   100,000        27          8         28
+ *   1,000,000      16          2.6        6
  *
- * A heap whose root is replaced in place, which an engine cannot offer, makes 31 to 34 at 1 000. With the mean delay
- * between 15 ms and 1 s this queue keeps within 27-31, 24-27 and 20-21; with 100 000 pending and delays that are
- * constant, 0 to 3 ns, or nanoseconds and hours mixed, it makes 72, 99 and 57 against the heap's 20, 7 and 11.
- * `run-bench engine`, `queue_scales` and `queue_patterns` repeat it.
+ * A heap compiled to compare without branches, and that holds by replacing its root, which a queue behind a handler
+ * cannot, is level with this one or a tenth faster at 1,000 and loses from there on. `NAME=queue_scales`: mean delays
+ * from 15 ms to 1 s, whose ratio to a power of 256 decides how many events share a bucket, differ by up to a sixth.
+ * `NAME=queue_patterns`, 100,000 pending, by processor time: delays that are constant, 0 to 3 ns, or nanoseconds with
+ * some hours among them make 72, 99 and 57, and the heap 20, 7 and 11.
  *
  * The gain at large sizes is from the memory's side: a heap's pop walks levels that miss the cache, a calendar's push
  * chases a random node; here every write goes to the open end of one of some 256 chunks and every read runs along
@@ -217,8 +217,7 @@ static void spread(ls_event_queue *queue, ls_event_bucket *source, uint32_t leve
     for (ls_event_chunk *chunk = bucket.first, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
         if (next != NULL) {
-            for (size_t offset = 0; offset < sizeof *next; offset += 64)
-                __builtin_prefetch((const char *)next + offset);
+            for (size_t at = 0; at < sizeof *next; at += 64) __builtin_prefetch((const char *)next + at);
         }
         uint32_t used = used_of(&bucket, chunk);
         for (uint32_t i = 0; i < used; i++) push_bucket(queue, &chunk->events[i], level);
@@ -335,9 +334,7 @@ ls_result ls__event_queue_push_slow(ls_event_queue *queue, ls_engine_event event
 {
     if (queue->count == queue->count_limit && !grow(queue)) return LS_ERROR_MEMORY;
     queue->count++;
-    if ((uint64_t)event.at_ns < queue->frontier)
-        push_front(queue, event, now);
-    else
-        push_far(queue, &event);
+    if ((uint64_t)event.at_ns < queue->frontier) push_front(queue, event, now);
+    else push_far(queue, &event);
     return LS_OK;
 }

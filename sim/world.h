@@ -36,8 +36,8 @@ ls_result ls_world_created(ls_world *world, int64_t now_ns, uint32_t client, con
 /* Closes the books at now_ns and fills every metric. */
 ls_result ls_world_measure(ls_world *world, int64_t now_ns, ls_run_result *result);
 
-/* The number of batches published in each step of *step_ns, oldest first (for warm-up detection). The step is the scenario's, or
- * longer where that would give more points than are kept. */
+/* The number of batches published in each step of *step_ns, oldest first (for warm-up detection). The step is the
+ * scenario's, or longer where that would give more points than are kept. */
 const double *ls_world_series(const ls_world *world, uint32_t *count, int64_t *step_ns);
 
 const char *ls_world_error(const ls_world *world);

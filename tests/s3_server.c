@@ -103,7 +103,8 @@ const s3_server *s3_server_get(void)
 {
     if (state == NEVER_TRIED) state = start_server() ? RUNNING : FAILED;
     if (state == RUNNING) return &server;
-    fprintf(stderr, "tests: no S3 server (run from the project's root; './setup.sh check' installs radosgw, ceph-mon and ceph-osd)\n");
+    fprintf(stderr, "tests: no S3 server (run from the project's root; './setup.sh check' installs radosgw, ceph-mon "
+                    "and ceph-osd)\n");
     CU_FAIL("a real S3 server is needed; './setup.sh check' installs it");
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* s3_server.h - one real S3 server (Ceph RGW, tests/servers/rgw.sh) for all suites of a test run.
  *
- * Started by the first test that asks, ended when the run ends, however it ends: a watchman process holds one end of a pipe and
- * stops the server when the other end closes.
+ * Started by the first test that asks, ended when the run ends, however it ends: a watchman process holds one end of a
+ * pipe and stops the server when the other end closes.
  */
 #ifndef LS_TEST_S3_SERVER_H
 #define LS_TEST_S3_SERVER_H

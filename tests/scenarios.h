@@ -1,5 +1,5 @@
-/* scenarios.h - scenarios for tests that run whole simulations: every option at its default, a store, a policy, and theory's
- * world M0 on top.
+/* scenarios.h - scenarios for tests that run whole simulations: every option at its default, a store, a policy, and
+ * theory's world M0 on top.
  *
  * Every function that cannot do what it is asked fails the running test, so that callers need no checks of their own.
  */
@@ -12,8 +12,9 @@
 /* All options at their defaults, the named store preset and the named policy (or policy preset). */
 ls_scenario ls_test_scenario(const char *store, const char *policy);
 
-/* Model M0 of the theory: attempts that read at their start and take effect after a time drawn from `window`, on a store
- * that is otherwise ideal; uploads take no time. Law closed with one batch at a time, no warm-up, no spread of starts. */
+/* Model M0 of the theory: attempts that read at their start and take effect after a time drawn from `window`, on a
+ * store that is otherwise ideal; uploads take no time. Law closed with one batch at a time, no warm-up, no spread of
+ * starts. */
 ls_scenario ls_test_theory_scenario(const char *policy, ls_law window);
 
 /* Replaces the policy, or sets one parameter of it. */

@@ -3,7 +3,8 @@
  * Each pattern is a rule for the delay of the next event. The reference holds every pending event in an array and finds
  * the least (time, number) by looking at all of them; the engine must hand out exactly the same events, ties included.
  * That no pattern goes quadratic is asserted on a counter of moved events, not on time: an event is moved at most once
- * a level, once into the front and once within the front's ties.
+ * a level and once into the front, and for each push a front that narrows may send two events back to the buckets, from
+ * which they return.
  */
 #include "manifest/random.h"
 #include "sim/engine.h"
@@ -90,19 +91,38 @@ static int64_t delay_boundaries(ls_random *random, uint64_t number, int64_t now_
     return at_ns - now_ns;
 }
 
+/* From nanoseconds to centuries, up to the last moment there is. */
+static int64_t delay_whole_range(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)number;
+    int64_t delay_ns = (int64_t)exp2(62.9 * ls_random_uniform(random)) - 1, most_ns = LS_NEVER_NS - 1 - now_ns;
+    return delay_ns < most_ns ? delay_ns : most_ns;
+}
+
+/* Everything within the last thousand nanoseconds of time. */
+static int64_t delay_end_of_time(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)number;
+    int64_t wanted_ns = LS_NEVER_NS - 1 - (int64_t)ls_random_below(random, 1000);
+    return wanted_ns > now_ns ? wanted_ns - now_ns : 0;
+}
+
+/* Thousands at two neighbouring moments, a few scattered over days. */
+static int64_t delay_spike(ls_random *random, uint64_t number, int64_t now_ns)
+{
+    (void)number, (void)now_ns;
+    if (ls_random_below(random, 1000) == 0) return (int64_t)ls_random_below(random, 100 * (uint64_t)HOUR_NS);
+    return 1000000000 + (int64_t)ls_random_below(random, 2);
+}
+
 static const struct {
     const char *name;
     delay_rule rule;
-} patterns[] = {{"exponential", delay_exponential},
-                {"all equal", delay_zero},
-                {"few values", delay_few_values},
-                {"constant", delay_constant},
-                {"bimodal", delay_bimodal},
-                {"all scales", delay_all_scales},
-                {"far", delay_far},
-                {"bursts", delay_bursts},
-                {"falling", delay_falling},
-                {"boundaries", delay_boundaries}};
+} patterns[] = {{"exponential", delay_exponential}, {"all equal", delay_zero},        {"few values", delay_few_values},
+                {"constant", delay_constant},       {"bimodal", delay_bimodal},       {"all scales", delay_all_scales},
+                {"far", delay_far},                 {"bursts", delay_bursts},         {"falling", delay_falling},
+                {"boundaries", delay_boundaries},   {"whole range", delay_whole_range},
+                {"end of time", delay_end_of_time}, {"spike", delay_spike}};
 
 enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
 
@@ -112,7 +132,7 @@ typedef struct reference {
     struct {
         int64_t at_ns;
         uint64_t number;
-    } * events;
+    } *events;
     size_t count;
 } reference;
 
@@ -177,10 +197,8 @@ static void duel_check(duel *both, const ls_engine_event *event)
 static void duel_pop(duel *both)
 {
     ls_engine_event event;
-    if (ls_engine_next(both->engine, &event))
-        duel_check(both, &event);
-    else if (both->list.count != 0)
-        both->mistakes++;
+    if (ls_engine_next(both->engine, &event)) duel_check(both, &event);
+    else if (both->list.count != 0) both->mistakes++;
 }
 
 static ls_engine_verdict duel_handler(void *context, ls_engine *engine, const ls_engine_event *event)
@@ -194,7 +212,8 @@ static ls_engine_verdict duel_handler(void *context, ls_engine *engine, const ls
 /* Runs to a little beyond now, or to a little before the next event: the clock then stands between events. */
 static void duel_run_a_little(duel *both)
 {
-    int64_t now_ns = ls_engine_now(both->engine), until_ns = now_ns + (int64_t)ls_random_below(&both->random, 1000);
+    int64_t now_ns = ls_engine_now(both->engine), most_ns = LS_NEVER_NS - 1 - now_ns;
+    int64_t until_ns = now_ns + (int64_t)ls_random_below(&both->random, most_ns < 999 ? (uint64_t)most_ns + 1 : 1000);
     if (both->list.count > 0 && ls_random_below(&both->random, 2) == 0) {
         int64_t next_ns = both->list.events[reference_least(&both->list)].at_ns;
         until_ns = next_ns - (int64_t)ls_random_below(&both->random, (uint64_t)(next_ns - now_ns) / 2 + 1);
@@ -216,12 +235,9 @@ static void duel_run(delay_rule rule, const char *name, uint64_t seed, size_t mo
         if (both.list.count == most) growing = false;
         if (both.list.count == 0) growing = true;
         uint64_t choice = ls_random_below(&both.random, 100);
-        if (choice == 0)
-            duel_run_a_little(&both);
-        else if (both.list.count < most && choice < (growing ? 65u : 35u))
-            duel_push(&both);
-        else
-            duel_pop(&both);
+        if (choice == 0) duel_run_a_little(&both);
+        else if (both.list.count < most && choice < (growing ? 65u : 35u)) duel_push(&both);
+        else duel_pop(&both);
         if (ls_engine_pending(both.engine) != both.list.count) both.mistakes++;
     }
     while (both.list.count > 0) duel_pop(&both);
@@ -247,7 +263,9 @@ static void test_against_reference(void)
 static int64_t delay_mixed(ls_random *random, uint64_t number, int64_t now_ns)
 {
     size_t pattern = (size_t)(number / 50 % PATTERNS);
-    if (patterns[pattern].rule == delay_far) pattern = 0;
+    bool runs_off = patterns[pattern].rule == delay_far || patterns[pattern].rule == delay_whole_range ||
+                    patterns[pattern].rule == delay_end_of_time;
+    if (runs_off) pattern = 0;
     return patterns[pattern].rule(random, number, now_ns);
 }
 
@@ -292,10 +310,8 @@ static void fill_and_drain(delay_rule rule, uint32_t count)
     uint64_t mistakes = 0;
     ls_engine_event event;
     for (uint32_t i = 0; i < count; i++) {
-        if (!ls_event_queue_pop(queue, LS_NEVER_NS, &event))
-            mistakes++;
-        else if (event.at_ns != expected[i].at_ns || event.argument != expected[i].number)
-            mistakes++;
+        if (!ls_event_queue_pop(queue, LS_NEVER_NS, &event)) mistakes++;
+        else if (event.at_ns != expected[i].at_ns || event.argument != expected[i].number) mistakes++;
     }
     ls_fail_allocations_after(-1);
     CU_ASSERT_EQUAL(mistakes, 0);
@@ -491,5 +507,6 @@ static void test_out_of_memory(void)
 
 LS_SUITE(engine, {"against a searched list", test_against_reference}, {"mixed patterns", test_mixed_patterns},
          {"fill and drain, sorted", test_fill_and_drain}, {"grow, hold, shrink", test_grow_hold_shrink},
-         {"gap before far events filled", test_filled_gap}, {"past, never, last moment", test_refusals},
-         {"limits of a run", test_run_limits}, {"every growth refused once", test_out_of_memory})
+         {"gap before far events filled", test_filled_gap},
+         {"past, never, last moment", test_refusals}, {"limits of a run", test_run_limits},
+         {"every growth refused once", test_out_of_memory})

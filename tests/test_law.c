@@ -342,7 +342,7 @@ static void test_options(void)
     CU_ASSERT_PTR_NULL(ls_option_choice(&options[0], 0, word));
 }
 
-/* Published fit of the measured quantiles: shifted lognormal of S3 Standard's GET (field.md D.2: p50 27, sigma .62). */
+/* Published fit of the measured quantiles: shifted lognormal of S3 Standard's GET (Endive: p50 27, sigma .62). */
 static void test_sorted_draws_match_sort(void)
 {
     ls_law law = {.law = LS_LAW_LOGNORMAL, .scale_s = 0.027, .shape = 0.62, .draws = 1};

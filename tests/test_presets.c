@@ -126,7 +126,7 @@ static void test_azure_alone(void)
     CU_ASSERT(premium.wins_per_s > 13.8 && premium.wins_per_s < 16.6);
 }
 
-/* C.3 of the theory: N tight retriers, constant latency, effect at the end: 1/w wins/s, failures 1 - 1/N. With the
+/* N tight retriers, constant latency, effect at the end: 1/w wins/s, failures 1 - 1/N. With the
  * effect in the middle the rivals' starts fall between, and the log moves about twice as fast. */
 static void test_constant_retriers(void)
 {
@@ -144,7 +144,7 @@ static void test_constant_retriers(void)
     CU_ASSERT(middle.wins_per_s > 29.0 && middle.wins_per_s < 33.0); /* about 31 */
 }
 
-/* C.2: exponential windows: N / Q(N) wins in mean latencies, failures 1 - 1/Q(N), Q Ramanujan's; exact. */
+/* Exponential windows: N / Q(N) wins in mean latencies, failures 1 - 1/Q(N), Q Ramanujan's; exact. */
 static void test_exponential_retriers(void)
 {
     static const struct {

@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ls_store *open_server(void *context)
-{
-    return s3_server_open(context);
-}
+static ls_store *open_server(void *context) { return s3_server_open(context); }
 
 static void test_conforms(void)
 {
@@ -46,9 +43,10 @@ static void test_opened_by_address(void)
     CU_ASSERT_PTR_NULL(prefix);
 }
 
-/* Sixteen clients, each with a store of its own, race to create 200 objects: exactly one winner each, whose bytes stay. */
+/* Sixteen clients, each with a store of its own, race to create 200 objects: exactly one winner each, whose bytes stay.
+ */
 
-#define RACERS 16
+#define RACERS    16
 #define RACE_KEYS 200
 
 typedef struct race_entry {
@@ -141,8 +139,9 @@ static void test_race(void)
 /* Names that each break somebody's signature, path or list. In bytewise order. */
 static void test_awkward_names(void)
 {
-    static const char *const names[] = {" lead", "!'()*", "%", "%2F", "%41", "&a=b?c#d", "+", "a b", "a+b", "a=b/c=d", "a\tb",
-                                        "caf\xc3\xa9", "q\"<>\\^`{|}", "x\x01y", "~-._", "\xf0\x9f\x8c\x8a"};
+    static const char *const names[] = {
+        " lead", "!'()*",   "%",    "%2F",         "%41",          "&a=b?c#d", "+",    "a b",
+        "a+b",   "a=b/c=d", "a\tb", "caf\xc3\xa9", "q\"<>\\^`{|}", "x\x01y",   "~-._", "\xf0\x9f\x8c\x8a"};
     static const uint32_t count = sizeof names / sizeof names[0];
     const s3_server *server = s3_server_get();
     if (server == NULL) return;
@@ -258,11 +257,12 @@ static void test_virtual_host(void)
 /* Asks every kind of operation and expects the same status of all. */
 static void expect_all(ls_store *store, ls_reply_status status, const char *in_message)
 {
-    const ls_object_request requests[] = {{.operation = LS_GET, .key = "k"},
-                                          {.operation = LS_PUT, .key = "k", .if_absent = true, .body = "b", .body_bytes = 1},
-                                          {.operation = LS_DELETE, .key = "k"},
-                                          {.operation = LS_HEAD, .key = "k"},
-                                          {.operation = LS_LIST, .key = "k", .list_limit = 1}};
+    const ls_object_request requests[] = {
+        {.operation = LS_GET, .key = "k"},
+        {.operation = LS_PUT, .key = "k", .if_absent = true, .body = "b", .body_bytes = 1},
+        {.operation = LS_DELETE, .key = "k"},
+        {.operation = LS_HEAD, .key = "k"},
+        {.operation = LS_LIST, .key = "k", .list_limit = 1}};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         store_answer answer = store_ask(store, &requests[i]);
         CU_ASSERT_EQUAL(answer.status, status);
@@ -294,7 +294,8 @@ static void test_refusals(void)
     char *prefix;
     store = ls_store_open_s3_with("s3://no-such-bucket", &server->options, &prefix, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(store);
-    ls_object_request get = {.operation = LS_GET, .key = "k"}, list = {.operation = LS_LIST, .key = "", .list_limit = 1};
+    ls_object_request get = {.operation = LS_GET, .key = "k"},
+                      list = {.operation = LS_LIST, .key = "", .list_limit = 1};
     for (int i = 0; i < 2; i++) {
         store_answer answer = store_ask(store, i == 0 ? &get : &list);
         CU_ASSERT_EQUAL(answer.status, LS_REPLY_INVALID);
@@ -303,6 +304,21 @@ static void test_refusals(void)
         store_answer_clear(&answer);
     }
     ls_free(prefix);
+    ls_store_destroy(store);
+}
+
+/* A proxy of the environment is for the outside world; the loopback is reached without it. */
+static void test_no_proxy_to_loopback(void)
+{
+    const s3_server *server = s3_server_get();
+    if (server == NULL) return;
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("all_proxy", "http://127.0.0.1:1", 1);
+    ls_store *store = s3_server_open(&server->options);
+    CU_ASSERT_EQUAL(store_put(store, "proxy", "x", 1, true), LS_REPLY_OK);
+    CU_ASSERT_EQUAL(store_delete(store, "proxy"), LS_REPLY_OK);
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
     ls_store_destroy(store);
 }
 
@@ -341,7 +357,8 @@ static void test_memory(void)
         store_answer answer = {0};
         ls_fail_allocations_after(allowed);
         ls_store *store = ls_store_open_s3_with("s3://lakestream", &server->options, &prefix, NULL);
-        ls_result submitted = store != NULL ? ls_store_submit(store, &list, store_answer_take, &answer) : LS_ERROR_MEMORY;
+        ls_result submitted =
+            store != NULL ? ls_store_submit(store, &list, store_answer_take, &answer) : LS_ERROR_MEMORY;
         while (submitted == LS_OK && !answer.done && ls_store_poll(store, LS_NEVER_NS, NULL) == LS_OK) continue;
         is_done = answer.done && answer.status == LS_REPLY_OK && answer.key_count == 1 && answer.keys != NULL &&
                   answer.keys[0] != NULL;
@@ -360,5 +377,6 @@ static void test_memory(void)
 LS_SUITE(s3, {"conformance", test_conforms}, {"opened by address and environment", test_opened_by_address},
          {"sixteen clients race for 200 keys", test_race}, {"awkward names", test_awkward_names},
          {"keep-alive, connection limit", test_keep_alive_and_limit}, {"TLS and verification", test_tls},
-         {"virtual host", test_virtual_host}, {"refusals", test_refusals}, {"size limit", test_size_limit},
+         {"virtual host", test_virtual_host}, {"refusals", test_refusals},
+         {"no proxy to loopback", test_no_proxy_to_loopback}, {"size limit", test_size_limit},
          {"every allocation fails once", test_memory})

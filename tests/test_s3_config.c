@@ -6,10 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const variables[] = {"AWS_ACCESS_KEY_ID",  "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-                                        "AWS_REGION",         "AWS_DEFAULT_REGION",    "AWS_ENDPOINT_URL",
-                                        "AWS_ENDPOINT_URL_S3", "AWS_PROFILE",          "AWS_SHARED_CREDENTIALS_FILE",
-                                        "AWS_CA_BUNDLE",      "HOME"};
+static const char *const variables[] = {"AWS_ACCESS_KEY_ID",
+                                        "AWS_SECRET_ACCESS_KEY",
+                                        "AWS_SESSION_TOKEN",
+                                        "AWS_REGION",
+                                        "AWS_DEFAULT_REGION",
+                                        "AWS_ENDPOINT_URL",
+                                        "AWS_ENDPOINT_URL_S3",
+                                        "AWS_PROFILE",
+                                        "AWS_SHARED_CREDENTIALS_FILE",
+                                        "AWS_CA_BUNDLE",
+                                        "HOME"};
 #define VARIABLES (sizeof variables / sizeof variables[0])
 
 /* The environment as a test wants it, and back again. */
@@ -81,12 +88,15 @@ typedef struct endpoint_case {
 static void test_endpoints(void)
 {
     static const endpoint_case cases[] = {
-        {"http://127.0.0.1:9000", LS_S3_ADDRESSING_AUTO, "http://127.0.0.1:9000", "127.0.0.1:9000", "/buck/", false, true},
+        {"http://127.0.0.1:9000", LS_S3_ADDRESSING_AUTO, "http://127.0.0.1:9000", "127.0.0.1:9000", "/buck/", false,
+         true},
         {"http://localhost:80/", LS_S3_ADDRESSING_AUTO, "http://localhost", "localhost", "/buck/", false, true},
-        {"https://S3.example.org:443", LS_S3_ADDRESSING_AUTO, "https://S3.example.org", "S3.example.org", "/buck/", true, false},
-        {"https://s3.example.org:8443/gate/way", LS_S3_ADDRESSING_PATH, "https://s3.example.org:8443", "s3.example.org:8443",
-         "/gate/way/buck/", true, false},
-        {"http://s3.example.org", LS_S3_ADDRESSING_VIRTUAL, "http://buck.s3.example.org", "buck.s3.example.org", "/", false, false},
+        {"https://S3.example.org:443", LS_S3_ADDRESSING_AUTO, "https://S3.example.org", "S3.example.org", "/buck/",
+         true, false},
+        {"https://s3.example.org:8443/gate/way", LS_S3_ADDRESSING_PATH, "https://s3.example.org:8443",
+         "s3.example.org:8443", "/gate/way/buck/", true, false},
+        {"http://s3.example.org", LS_S3_ADDRESSING_VIRTUAL, "http://buck.s3.example.org", "buck.s3.example.org", "/",
+         false, false},
         {"http://[::1]:9000", LS_S3_ADDRESSING_AUTO, "http://[::1]:9000", "[::1]:9000", "/buck/", false, true},
         {"https://s3.eu-west-1.amazonaws.com", LS_S3_ADDRESSING_AUTO, "https://buck.s3.eu-west-1.amazonaws.com",
          "buck.s3.eu-west-1.amazonaws.com", "/", true, false},
@@ -108,11 +118,11 @@ static void test_endpoints(void)
 
 static void test_refused_input(void)
 {
-    static const char *const addresses[] = {"s3://",        "s3://ab",         "http://bucket", "s3://bad bucket", "s3://-abc",
-                                            "s3://abc//x",  "s3://abc/../x",   "s3://abc/x/.",  "s3:///abc",
-                                            "s3://abc%2fdef"};
-    static const char *const endpoints[] = {"ftp://host", "127.0.0.1:9000", "http://user:passw0rd@host", "http://host/?x=1",
-                                            "http://host#part", "http://"};
+    static const char *const addresses[] = {"s3://",     "s3://ab",       "http://bucket", "s3://bad bucket",
+                                            "s3://-abc", "s3://abc//x",   "s3://abc/../x", "s3://abc/x/.",
+                                            "s3:///abc", "s3://abc%2fdef"};
+    static const char *const endpoints[] = {"ftp://host",       "127.0.0.1:9000",   "http://user:passw0rd@host",
+                                            "http://host/?x=1", "http://host#part", "http://"};
     ls_s3_config config;
     ls_error error;
     enter(keys_only);
@@ -127,7 +137,8 @@ static void test_refused_input(void)
         CU_ASSERT_PTR_NULL(strstr(error.text, "passw0rd"));
         ls_s3_config_free(&config);
     }
-    const ls_s3_options region = {.region = "us east"}, timeout = {.request_timeout_ns = -1}, half = {.access_key = "A"};
+    const ls_s3_options region = {.region = "us east"}, timeout = {.request_timeout_ns = -1},
+                        half = {.access_key = "A"};
     CU_ASSERT_EQUAL(ls_s3_config_resolve("s3://abc", &region, &config, NULL), LS_ERROR_INVALID);
     ls_s3_config_free(&config);
     CU_ASSERT_EQUAL(ls_s3_config_resolve("s3://abc", &timeout, &config, NULL), LS_ERROR_INVALID);
@@ -138,10 +149,10 @@ static void test_refused_input(void)
     leave();
 }
 
-#define CREDENTIALS                                                                                                             \
-    "# comment\n[default]\naws_access_key_id = DEFAULTKEY\naws_secret_access_key=default/secret+x=\n\n"                        \
-    "[ other ]\r\n\tignored = indented\r\nAWS_Access_Key_Id = OTHERKEY\r\naws_secret_access_key = other-secret\r\n"            \
-    "aws_session_token = other-token==\r\nregion = eu-west-3\r\nendpoint_url = http://127.0.0.1:7480\r\n"                      \
+#define CREDENTIALS                                                                                                    \
+    "# comment\n[default]\naws_access_key_id = DEFAULTKEY\naws_secret_access_key=default/secret+x=\n\n"                \
+    "[ other ]\r\n\tignored = indented\r\nAWS_Access_Key_Id = OTHERKEY\r\naws_secret_access_key = other-secret\r\n"    \
+    "aws_session_token = other-token==\r\nregion = eu-west-3\r\nendpoint_url = http://127.0.0.1:7480\r\n"              \
     "[half]\naws_access_key_id = HALF\n[role]\nrole_arn = arn:aws:iam::1:role/x"
 
 static void test_credentials_file(void)
@@ -204,8 +215,13 @@ static void test_precedence(void)
     CU_ASSERT_STRING_EQUAL(config.access_key, "OTHERKEY");
     CU_ASSERT_STRING_EQUAL(config.origin, "http://127.0.0.1:3333");
     ls_s3_config_free(&config);
-    const ls_s3_options keys = {.access_key = "OPT", .secret_key = "opt-secret", .region = "r-1", .connection_limit = 3,
-                                .skip_verification = true, .request_timeout_ns = 7, .object_bytes_max = 9};
+    const ls_s3_options keys = {.access_key = "OPT",
+                                .secret_key = "opt-secret",
+                                .region = "r-1",
+                                .connection_limit = 3,
+                                .skip_verification = true,
+                                .request_timeout_ns = 7,
+                                .object_bytes_max = 9};
     CU_ASSERT_EQUAL_FATAL(ls_s3_config_resolve("s3://abc", &keys, &config, NULL), LS_OK);
     CU_ASSERT_STRING_EQUAL(config.access_key, "OPT");
     CU_ASSERT_STRING_EQUAL(config.region, "r-1");
@@ -273,6 +289,7 @@ static void test_memory(void)
     leave();
 }
 
-LS_SUITE(s3_config, {"AWS by default", test_aws_defaults}, {"endpoints", test_endpoints}, {"refused input", test_refused_input},
-         {"credentials file", test_credentials_file}, {"precedence", test_precedence}, {"no credentials", test_no_credentials},
-         {"redaction", test_redaction}, {"every allocation fails once", test_memory})
+LS_SUITE(s3_config, {"AWS by default", test_aws_defaults}, {"endpoints", test_endpoints},
+         {"refused input", test_refused_input}, {"credentials file", test_credentials_file},
+         {"precedence", test_precedence}, {"no credentials", test_no_credentials}, {"redaction", test_redaction},
+         {"every allocation fails once", test_memory})

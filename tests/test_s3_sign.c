@@ -1,8 +1,9 @@
 /* test_s3_sign.c - SigV4 against signatures that AWS published.
  *
- * Sources: the "Signature Version 4 test suite" (2015-08-30, service "service", AKIDEXAMPLE), and the examples of "Signature
- * Calculations for the Authorization Header: Transferring Payload in a Single Chunk" in the Amazon S3 API reference
- * (2013-05-24, examplebucket). Cases of the suite that test path normalisation are left out: S3 does not normalise.
+ * Sources: the "Signature Version 4 test suite" (2015-08-30, service "service", AKIDEXAMPLE), and the examples of
+ * "Signature Calculations for the Authorization Header: Transferring Payload in a Single Chunk" in the Amazon S3 API
+ * reference (2013-05-24, examplebucket). Cases of the suite that test path normalisation are left out: S3 does not
+ * normalise.
  */
 #include "backend/s3_sign.h"
 #include "tests/suite.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define EMPTY_HASH "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-#define ALPHABET "-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define ALPHABET   "-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 typedef struct suite_case {
     const char *name;
@@ -26,35 +27,109 @@ typedef struct suite_case {
 static const suite_case suite_cases[] = {
     {"get-vanilla", "GET", "/", {{0}}, {{0}}, "", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"},
     {"post-vanilla", "POST", "/", {{0}}, {{0}}, "", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"},
-    {"get-unreserved", "GET", "/" ALPHABET, {{0}}, {{0}}, "", "07ef7494c76fa4850883e2b006601f940f8a34d404d0cfa977f52a65bbf5f24f"},
-    {"get-utf8", "GET", "/\u1234", {{0}}, {{0}}, "", "8318018e0b0f223aa2bbf98705b62bb787dc9c0e678f255a891fd03141be5d85"},
-    {"get-space", "GET", "/example space/", {{0}}, {{0}}, "", "652487583200325589f1fba4c7e578f72c47cb61beeca81406b39ddec1366741"},
-    {"get-vanilla-empty-query-key", "GET", "/", {{"Param1", "value1"}}, {{0}}, "",
+    {"get-unreserved",
+     "GET",
+     "/" ALPHABET,
+     {{0}},
+     {{0}},
+     "",
+     "07ef7494c76fa4850883e2b006601f940f8a34d404d0cfa977f52a65bbf5f24f"},
+    {"get-utf8",
+     "GET",
+     "/\u1234",
+     {{0}},
+     {{0}},
+     "",
+     "8318018e0b0f223aa2bbf98705b62bb787dc9c0e678f255a891fd03141be5d85"},
+    {"get-space",
+     "GET",
+     "/example space/",
+     {{0}},
+     {{0}},
+     "",
+     "652487583200325589f1fba4c7e578f72c47cb61beeca81406b39ddec1366741"},
+    {"get-vanilla-empty-query-key",
+     "GET",
+     "/",
+     {{"Param1", "value1"}},
+     {{0}},
+     "",
      "a67d582fa61cc504c4bae71f336f98b97f1ea3c7a6bfe1b6e45aec72011b9aeb"},
-    {"get-vanilla-query-order-key-case", "GET", "/", {{"Param2", "value2"}, {"Param1", "value1"}}, {{0}}, "",
+    {"get-vanilla-query-order-key-case",
+     "GET",
+     "/",
+     {{"Param2", "value2"}, {"Param1", "value1"}},
+     {{0}},
+     "",
      "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"},
-    {"get-vanilla-query-order-key", "GET", "/", {{"Param1", "value2"}, {"Param1", "Value1"}}, {{0}}, "",
+    {"get-vanilla-query-order-key",
+     "GET",
+     "/",
+     {{"Param1", "value2"}, {"Param1", "Value1"}},
+     {{0}},
+     "",
      "eedbc4e291e521cf13422ffca22be7d2eb8146eecf653089df300a15b2382bd1"},
-    {"get-vanilla-query-order-value", "GET", "/", {{"Param1", "value2"}, {"Param1", "value1"}}, {{0}}, "",
+    {"get-vanilla-query-order-value",
+     "GET",
+     "/",
+     {{"Param1", "value2"}, {"Param1", "value1"}},
+     {{0}},
+     "",
      "5772eed61e12b33fae39ee5e7012498b51d56abc0abb7c60486157bd471c4694"},
-    {"get-vanilla-query-unreserved", "GET", "/", {{ALPHABET, ALPHABET}}, {{0}}, "",
+    {"get-vanilla-query-unreserved",
+     "GET",
+     "/",
+     {{ALPHABET, ALPHABET}},
+     {{0}},
+     "",
      "9c3e54bfcdf0b19771a7f523ee5669cdf59bc7cc0884027167c21bb143a40197"},
-    {"get-vanilla-utf8-query", "GET", "/", {{"\u1234", "bar"}}, {{0}}, "",
+    {"get-vanilla-utf8-query",
+     "GET",
+     "/",
+     {{"\u1234", "bar"}},
+     {{0}},
+     "",
      "2cdec8eed098649ff3a119c94853b13c643bcf08f8b0a1d91e12c9027818dd04"},
-    {"get-header-value-trim", "GET", "/", {{0}}, {{"my-header1", " value1"}, {"my-header2", " \"a   b   c\""}}, "",
+    {"get-header-value-trim",
+     "GET",
+     "/",
+     {{0}},
+     {{"my-header1", " value1"}, {"my-header2", " \"a   b   c\""}},
+     "",
      "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736"},
-    {"post-header-key-sort", "POST", "/", {{0}}, {{"my-header1", "value1"}}, "",
+    {"post-header-key-sort",
+     "POST",
+     "/",
+     {{0}},
+     {{"my-header1", "value1"}},
+     "",
      "c5410059b04c1ee005303aed430f6e6645f61f4dc9e1461ec8f8916fdf18852c"},
-    {"post-header-value-case", "POST", "/", {{0}}, {{"my-header1", "VALUE1"}}, "",
+    {"post-header-value-case",
+     "POST",
+     "/",
+     {{0}},
+     {{"my-header1", "VALUE1"}},
+     "",
      "cdbc9802e29d2942e5e10b5bccfdd67c5f22c7c4e8ae67b53629efa58b974b7d"},
-    {"post-x-www-form-urlencoded", "POST", "/", {{0}}, {{"content-type", "application/x-www-form-urlencoded"}},
-     "Param1=value1", "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
-    {"post-sts-header-before", "POST", "/", {{0}},
+    {"post-x-www-form-urlencoded",
+     "POST",
+     "/",
+     {{0}},
+     {{"content-type", "application/x-www-form-urlencoded"}},
+     "Param1=value1",
+     "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
+    {"post-sts-header-before",
+     "POST",
+     "/",
+     {{0}},
      {{"x-amz-security-token",
-       "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YUuwthAx7"
-       "mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d"
+       "AQoDYXdzEPT//////////"
+       "wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YUuwthAx7"
+       "mSEI/qkPpKPi/"
+       "kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d"
        "+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA=="}},
-     "", "85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead"},
+     "",
+     "85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead"},
 };
 
 static void insert_header(ls_s3_pair *headers, size_t *count, ls_s3_pair header)
@@ -78,7 +153,8 @@ static void check_suite_case(const suite_case *test, ls_s3_signer *signer)
     size_t header_count = 0, parameter_count = 0;
     insert_header(headers, &header_count, (ls_s3_pair){"host", "example.amazonaws.com"});
     insert_header(headers, &header_count, (ls_s3_pair){"x-amz-date", "20150830T123600Z"});
-    for (size_t i = 0; i < 4 && test->headers[i].name != NULL; i++) insert_header(headers, &header_count, test->headers[i]);
+    for (size_t i = 0; i < 4 && test->headers[i].name != NULL; i++)
+        insert_header(headers, &header_count, test->headers[i]);
     for (; parameter_count < 3 && test->parameters[parameter_count].name != NULL; parameter_count++) {
         parameters[parameter_count] = test->parameters[parameter_count];
     }
@@ -87,10 +163,12 @@ static void check_suite_case(const suite_case *test, ls_s3_signer *signer)
     ls_s3_text_append_encoded(&path, test->path, true);
     CU_ASSERT_EQUAL(ls_s3_canonical_query(parameters, parameter_count, &query), LS_OK);
     ls_s3_hash(test->body, strlen(test->body), hash);
-    ls_s3_to_sign request = {test->method, ls_s3_text_string(&path), ls_s3_text_string(&query), headers, header_count, hash};
+    ls_s3_to_sign request = {test->method, ls_s3_text_string(&path), ls_s3_text_string(&query), headers, header_count,
+                             hash};
     CU_ASSERT_EQUAL(ls_s3_sign(signer, &request, "20150830T123600Z", &authorization), LS_OK);
     CU_ASSERT_STRING_EQUAL(signature_of(&authorization), test->signature);
-    if (strcmp(signature_of(&authorization), test->signature) != 0) fprintf(stderr, "SigV4 case %s failed\n", test->name);
+    if (strcmp(signature_of(&authorization), test->signature) != 0)
+        fprintf(stderr, "SigV4 case %s failed\n", test->name);
     ls_s3_text_free(&path);
     ls_s3_text_free(&query);
     ls_s3_text_free(&authorization);
@@ -119,9 +197,18 @@ static void check_s3_example(const char *method, const char *path, ls_s3_pair *p
     ls_s3_signer_close(&signer);
 }
 
-#define S3_HOST {"host", "examplebucket.s3.amazonaws.com"}
-#define S3_DATE {"x-amz-date", "20130524T000000Z"}
-#define S3_EMPTY {"x-amz-content-sha256", EMPTY_HASH}
+#define S3_HOST                                                                                                        \
+    {                                                                                                                  \
+        "host", "examplebucket.s3.amazonaws.com"                                                                       \
+    }
+#define S3_DATE                                                                                                        \
+    {                                                                                                                  \
+        "x-amz-date", "20130524T000000Z"                                                                               \
+    }
+#define S3_EMPTY                                                                                                       \
+    {                                                                                                                  \
+        "x-amz-content-sha256", EMPTY_HASH                                                                             \
+    }
 #define S3_CREDENTIAL "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, "
 
 static void test_s3_examples(void)
@@ -142,7 +229,10 @@ static void test_s3_examples(void)
     char hash[LS_S3_HASH_TEXT_BYTES];
     ls_s3_hash("Welcome to Amazon S3.", 21, hash);
     CU_ASSERT_STRING_EQUAL(hash, "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072");
-    const ls_s3_pair put[] = {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, S3_HOST, {"x-amz-content-sha256", hash}, S3_DATE,
+    const ls_s3_pair put[] = {{"date", "Fri, 24 May 2013 00:00:00 GMT"},
+                              S3_HOST,
+                              {"x-amz-content-sha256", hash},
+                              S3_DATE,
                               {"x-amz-storage-class", "REDUCED_REDUNDANCY"}};
     ls_s3_text path = LS_S3_TEXT_EMPTY;
     ls_s3_text_append_encoded(&path, "/test$file.text", true);

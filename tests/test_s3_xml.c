@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* Shape of the sample response of ListObjectsV2 in the Amazon S3 API reference, with other names. */
-#define LISTING                                                                                                           \
-    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"    \
-    "<Name>bucket</Name><Prefix/><KeyCount>2</KeyCount><MaxKeys>2</MaxKeys><IsTruncated>true</IsTruncated>"               \
-    "<NextContinuationToken>1ueGc/+=</NextContinuationToken>"                                                             \
-    "<Contents><Key>a &amp; b</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified><ETag>&quot;x&quot;</ETag>"       \
-    "<Size>434234</Size><StorageClass>STANDARD</StorageClass><Owner><ID>1</ID></Owner></Contents>"                        \
-    "<Contents><Size>0</Size><Key>caf\xc3\xa9</Key><LastModified>1970-01-01T00:00:01Z</LastModified></Contents>"          \
+#define LISTING                                                                                                        \
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" \
+    "<Name>bucket</Name><Prefix/><KeyCount>2</KeyCount><MaxKeys>2</MaxKeys><IsTruncated>true</IsTruncated>"            \
+    "<NextContinuationToken>1ueGc/+=</NextContinuationToken>"                                                          \
+    "<Contents><Key>a &amp; b</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified><ETag>&quot;x&quot;</ETag>"    \
+    "<Size>434234</Size><StorageClass>STANDARD</StorageClass><Owner><ID>1</ID></Owner></Contents>"                     \
+    "<Contents><Size>0</Size><Key>caf\xc3\xa9</Key><LastModified>1970-01-01T00:00:01Z</LastModified></Contents>"       \
     "<CommonPrefixes><Prefix>p/</Prefix></CommonPrefixes></ListBucketResult>"
 
 static void test_listing(void)
@@ -41,7 +41,8 @@ static void test_every_cut(void)
     }
 }
 
-#define OBJECT(key) "<Contents><Key>" key "</Key><LastModified>2020-01-01T00:00:00.000Z</LastModified><Size>1</Size></Contents>"
+#define OBJECT(key)                                                                                                    \
+    "<Contents><Key>" key "</Key><LastModified>2020-01-01T00:00:00.000Z</LastModified><Size>1</Size></Contents>"
 #define LIST(inside) "<ListBucketResult><IsTruncated>false</IsTruncated>" inside "</ListBucketResult>"
 
 static void test_encoded_keys(void)
@@ -71,16 +72,21 @@ static void test_refused_listings(void)
         {"<ListBucketResult></ListBucketResult>", LS_ERROR_CORRUPT}, /* nobody said that this is all */
         {"<ListBucketResult><IsTruncated>maybe</IsTruncated></ListBucketResult>", LS_ERROR_CORRUPT},
         {LIST("<Contents><Key>a</Key><Size>1</Size></Contents>"), LS_ERROR_CORRUPT},
-        {LIST("<Contents><Key></Key><LastModified>2020-01-01T00:00:00Z</LastModified><Size>1</Size></Contents>"), LS_ERROR_CORRUPT},
-        {LIST("<Contents><Key>a</Key><LastModified>2020-01-01T00:00:00Z</LastModified><Size>-1</Size></Contents>"), LS_ERROR_CORRUPT},
-        {LIST("<Contents><Key>a</Key><LastModified>2020-01-01T00:00:00Z</LastModified><Size>18446744073709551616</Size></Contents>"),
+        {LIST("<Contents><Key></Key><LastModified>2020-01-01T00:00:00Z</LastModified><Size>1</Size></Contents>"),
          LS_ERROR_CORRUPT},
-        {LIST("<Contents><Key>a</Key><LastModified>yesterday</LastModified><Size>1</Size></Contents>"), LS_ERROR_CORRUPT},
+        {LIST("<Contents><Key>a</Key><LastModified>2020-01-01T00:00:00Z</LastModified><Size>-1</Size></Contents>"),
+         LS_ERROR_CORRUPT},
+        {LIST("<Contents><Key>a</Key><LastModified>2020-01-01T00:00:00Z</LastModified><Size>18446744073709551616</"
+              "Size></Contents>"),
+         LS_ERROR_CORRUPT},
+        {LIST("<Contents><Key>a</Key><LastModified>yesterday</LastModified><Size>1</Size></Contents>"),
+         LS_ERROR_CORRUPT},
         {LIST(OBJECT("a%4") "<EncodingType>url</EncodingType>"), LS_ERROR_CORRUPT},
         {LIST(OBJECT("a%00b") "<EncodingType>url</EncodingType>"), LS_ERROR_CORRUPT},
         {"<Error><Code>InternalError</Code></Error>", LS_ERROR_INVALID},
         {"<html><body>Please log in</body></html>", LS_ERROR_INVALID},
-        {"<!DOCTYPE r [<!ENTITY a \"aaaa\">]><ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>", LS_ERROR_INVALID},
+        {"<!DOCTYPE r [<!ENTITY a \"aaaa\">]><ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>",
+         LS_ERROR_INVALID},
         {"<a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a>", LS_ERROR_INVALID},
         {"<ListBucketResult><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a>", LS_ERROR_CORRUPT},
     };
@@ -101,8 +107,10 @@ static ls_result parse_big(int count, size_t key_bytes)
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     length = (size_t)snprintf(text, size, "<ListBucketResult><IsTruncated>false</IsTruncated>");
     for (int i = 0; i < count; i++) {
-        length += (size_t)snprintf(text + length, size - length, "<Contents><Key>%0*d</Key><LastModified>2020-01-01T00:00:00Z"
-                                   "</LastModified><Size>1</Size></Contents>", (int)key_bytes, i);
+        length += (size_t)snprintf(text + length, size - length,
+                                   "<Contents><Key>%0*d</Key><LastModified>2020-01-01T00:00:00Z"
+                                   "</LastModified><Size>1</Size></Contents>",
+                                   (int)key_bytes, i);
     }
     length += (size_t)snprintf(text + length, size - length, "</ListBucketResult>");
     ls_s3_listing listing = {0};
@@ -124,7 +132,8 @@ static void test_limits(void)
 static void test_errors(void)
 {
     static const char text[] =
-        "<?xml version=\"1.0\"?><Error><Code>InvalidRange</Code><Message>The requested &lt;range&gt; is not satisfiable</Message>"
+        "<?xml version=\"1.0\"?><Error><Code>InvalidRange</Code><Message>The requested &lt;range&gt; is not "
+        "satisfiable</Message>"
         "<ActualObjectSize>17</ActualObjectSize><RequestId>4442587FB7D0A2F9</RequestId><Region>eu-west-1</Region>"
         "<Nested><Code>Wrong</Code></Nested></Error>";
     ls_s3_error_document document;
@@ -162,6 +171,6 @@ static void test_memory(void)
     CU_ASSERT(allowed > 10);
 }
 
-LS_SUITE(s3_xml, {"a page of a list", test_listing}, {"cut anywhere", test_every_cut}, {"encoded keys", test_encoded_keys},
-         {"refused lists", test_refused_listings}, {"limits", test_limits}, {"errors", test_errors},
-         {"every allocation fails once", test_memory})
+LS_SUITE(s3_xml, {"a page of a list", test_listing}, {"cut anywhere", test_every_cut},
+         {"encoded keys", test_encoded_keys}, {"refused lists", test_refused_listings}, {"limits", test_limits},
+         {"errors", test_errors}, {"every allocation fails once", test_memory})

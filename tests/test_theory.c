@@ -1,11 +1,12 @@
 /* test_theory.c - whole simulations held to closed forms, exact laws and published figures.
  *
- * Two kinds of comparison. Where the model is deterministic the value must come out to the last digit. Where it is random the
- * exact value must lie in a 99.9 % Student interval over independent replications, and the interval must be narrow, so that a
- * wrong formula or a wrong simulator falls outside. Seeds are fixed: a verdict never changes from run to run.
+ * Two kinds of comparison. Where the model is deterministic the value must come out to the last digit. Where it is
+ * random the exact value must lie in a 99.9 % Student interval over independent replications, and the interval must be
+ * narrow, so that a wrong formula or a wrong simulator falls outside. Seeds are fixed: a verdict never changes from run
+ * to run.
  *
- * Window below means the time from an attempt's read to its put's effect; in world M0 (tests/scenarios.h) it is the whole
- * latency of the conditional put.
+ * Window below means the time from an attempt's read to its put's effect; in world M0 (tests/scenarios.h) it is the
+ * whole latency of the conditional put.
  */
 #include "experiments/statistics.h"
 #include "manifest/manifest.h"
@@ -16,13 +17,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONFIDENCE 0.999
+#define CONFIDENCE       0.999
 #define REPLICATIONS_MAX 200u
 
-static double of(const ls_run_result *result, ls_metric_id metric)
-{
-    return result->values[metric];
-}
+static double of(const ls_run_result *result, ls_metric_id metric) { return result->values[metric]; }
 
 /* exact must lie in the interval of the values, and the interval must be no wider than so large a share of exact. */
 static void expect_mean(const char *what, const double *values, uint64_t count, double exact, double widest_share)
@@ -45,16 +43,13 @@ static void expect_near(const char *what, double value, double wanted, double ap
     CU_ASSERT(near);
 }
 
-/* --- open Poisson attempts --------------------------------------------------------------------------------------------
+/* --- open Poisson attempts ------------------------------------------------------------------------------------------
  *
- * Attempts start at rate G, try once and are gone. After a win at 0 only attempts that started later can win; those that take
- * effect at t are a thinned Poisson stream of rate G F(t), F the window's distribution. So wins are a renewal process with
- * S = 1 / integral of exp(-G A(t)), A(t) = integral of F to t = E[(t - W)+]. */
+ * Attempts start at rate G, try once and are gone. After a win at 0 only attempts that started later can win; those
+ * that take effect at t are a thinned Poisson stream of rate G F(t), F the window's distribution. So wins are a renewal
+ * process with S = 1 / integral of exp(-G A(t)), A(t) = integral of F to t = E[(t - W)+]. */
 
-static double normal_cdf(double x)
-{
-    return 0.5 * erfc(-x / sqrt(2.0));
-}
+static double normal_cdf(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
 
 /* A(t) for a window of mean 1 (constant, exponential) or median 1 (lognormal of that sigma). */
 static double exposure(const ls_law *window, double t)
@@ -138,7 +133,8 @@ static void test_open_simulated(void)
             open_runs(&window, rate, wins_per_s, lost);
             expect_mean(what, wins_per_s, OPEN_REPLICATIONS, exact, 0.03);
             expect_mean(what, lost, OPEN_REPLICATIONS, 1 - exact / rate, 0.03);
-            /* More load never wins less. A maximum at G = 1 would be the ALOHA law: a store that lets both rivals lose. */
+            /* More load never wins less. A maximum at G = 1 would be the ALOHA law: a store that lets both rivals lose.
+             */
             double mean = ls_estimate_of(wins_per_s, OPEN_REPLICATIONS, CONFIDENCE).mean;
             CU_ASSERT(mean > before);
             before = mean;
@@ -146,7 +142,7 @@ static void test_open_simulated(void)
     }
 }
 
-/* --- tight retriers ---------------------------------------------------------------------------------------------------- */
+/* --- tight retriers ----------------------------------------------------------------------------------------------- */
 
 /* Ramanujan's Q(N) = sum over j of the product over i < j of (1 - i / N), the birthday sum. */
 static double ramanujan(uint32_t n)
@@ -165,8 +161,8 @@ static void test_ramanujan(void)
     for (uint32_t i = 0; i < 9; i++) expect_near("Q", ramanujan(UINT32_C(1) << i), table[i], 5e-5);
 }
 
-/* N clients that retry at once, exponential windows: whoever takes effect is anyone, so wins are N / Q(N) a mean window and
- * 1 - 1 / Q(N) of the attempts fail. More rivals never win less. */
+/* N clients that retry at once, exponential windows: whoever takes effect is anyone, so wins are N / Q(N) a mean window
+ * and 1 - 1 / Q(N) of the attempts fail. More rivals never win less. */
 static void test_exponential_retriers(void)
 {
     enum { RUNS = 10 };
@@ -185,8 +181,10 @@ static void test_exponential_retriers(void)
         char what[64];
         snprintf(what, sizeof what, "%u exponential retriers", n);
         expect_mean(what, wins_per_s, RUNS, n / ramanujan(n), 0.03);
-        if (n == 1) expect_near(what, lost[0], 0, 0);
-        else expect_mean(what, lost, RUNS, 1 - 1 / ramanujan(n), 0.03);
+        if (n == 1)
+            expect_near(what, lost[0], 0, 0);
+        else
+            expect_mean(what, lost, RUNS, 1 - 1 / ramanujan(n), 0.03);
         double mean = ls_estimate_of(wins_per_s, RUNS, CONFIDENCE).mean;
         CU_ASSERT(mean > before);
         before = mean;
@@ -230,7 +228,8 @@ static void test_lognormal_retriers(void)
 {
     const struct {
         double sigma, wins_16, lost_16, wins_64;
-    } rows[] = {{0.14, 1.08, 0.932, 1.16}, {0.29, 1.23, 0.920, 1.43}, {0.62, 1.60, 0.879, 2.16}, {0.90, 1.83, 0.829, 2.77}};
+    } rows[] = {
+        {0.14, 1.08, 0.932, 1.16}, {0.29, 1.23, 0.920, 1.43}, {0.62, 1.60, 0.879, 2.16}, {0.90, 1.83, 0.829, 2.77}};
     for (uint32_t i = 0; i < 4; i++) {
         ls_scenario scenario = ls_test_theory_scenario("immediate", ls_test_lognormal(1, rows[i].sigma));
         scenario.warm_up_s = 20;
@@ -246,9 +245,9 @@ static void test_lognormal_retriers(void)
     }
 }
 
-/* Little's law in any closed loop without idle time: lost share = 1 - S R / N, R the mean attempt, over every law a preset
- * has and over the whole read path. Only the attempts under way at either edge make a gap. Limits are lifted: a throttled
- * client pauses, which is idle time. */
+/* Little's law in any closed loop without idle time: lost share = 1 - S R / N, R the mean attempt, over every law a
+ * preset has and over the whole read path. Only the attempts under way at either edge make a gap. Limits are lifted: a
+ * throttled client pauses, which is idle time. */
 static void test_identity_of_closed_loops(void)
 {
     uint32_t count;
@@ -273,10 +272,11 @@ static void test_identity_of_closed_loops(void)
     }
 }
 
-/* --- the gap for a wanted share of conflicts ---------------------------------------------------------------------------
+/* --- the gap for a wanted share of conflicts ------------------------------------------------------------------------
  *
- * n producers, each waiting a gap g between attempts of constant window w, losers too: attempts come at about n / (g + w), of
- * which p = G w / (1 + G w) lose; so g = (n - 1) w (1 - p) / p. Achieved shares by an independent simulation of that rule. */
+ * n producers, each waiting a gap g between attempts of constant window w, losers too: attempts come at about n / (g +
+ * w), of which p = G w / (1 + G w) lose; so g = (n - 1) w (1 - p) / p. Achieved shares by an independent simulation of
+ * that rule. */
 static void test_wanted_conflicts(void)
 {
     const struct {
@@ -301,7 +301,7 @@ static void test_wanted_conflicts(void)
     }
 }
 
-/* --- N clients start together, one update each -------------------------------------------------------------------------- */
+/* --- N clients start together, one update each -------------------------------------------------------------------- */
 
 static ls_scenario together(const char *policy, uint64_t clients, ls_law trip)
 {
@@ -331,7 +331,8 @@ static void test_together_exact(void)
     }
 }
 
-/* Two means over independent runs, ours and the published one (200 runs, rounded), within three standard errors of both. */
+/* Two means over independent runs, ours and the published one (200 runs, rounded), within three standard errors of
+ * both. */
 static void expect_published(const char *what, const double *values, uint32_t runs, double published)
 {
     ls_estimate estimate = ls_estimate_of(values, runs, CONFIDENCE);
@@ -340,14 +341,16 @@ static void expect_published(const char *what, const double *values, uint32_t ru
     CU_ASSERT(3 * error < 0.25 * published);
 }
 
-/* The set-up of AWS's back-off simulator, https://github.com/aws-samples/aws-arch-backoff-simulator: a folded normal(10, 2) ms a
- * message, two messages a trip, base 5 ms, cap 2 s; figures: results/published/backoff-together.tsv. Who retries at once
- * finishes first and wastes most. */
+/* The set-up of AWS's back-off simulator, https://github.com/aws-samples/aws-arch-backoff-simulator: a folded
+ * normal(10, 2) ms a message, two messages a trip, base 5 ms, cap 2 s; figures: results/published/backoff-together.tsv.
+ * Who retries at once finishes first and wastes most. */
 static void test_together_published(void)
 {
-    const char *const policies[] = {"immediate", "backoff-none", "backoff-equal", "backoff-full", "backoff-decorrelated"};
+    const char *const policies[] = {"immediate", "backoff-none", "backoff-equal", "backoff-full",
+                                    "backoff-decorrelated"};
     const uint32_t clients[] = {10, 20, 50};
-    const double last_ms[3][5] = {{381, 3479, 731, 451, 438}, {612, 14317, 1703, 1023, 825}, {1137, 36677, 4289, 2814, 2231}};
+    const double last_ms[3][5] = {
+        {381, 3479, 731, 451, 438}, {612, 14317, 1703, 1023, 825}, {1137, 36677, 4289, 2814, 2231}};
     const double puts[3][5] = {{51, 51, 43, 39, 38}, {154, 150, 109, 100, 100}, {689, 625, 347, 332, 374}};
     const uint32_t runs[] = {200, 200, 100};
     for (uint32_t c = 0; c < 3; c++) {
@@ -370,10 +373,10 @@ static void test_together_published(void)
     }
 }
 
-/* --- queues --------------------------------------------------------------------------------------------------------------- */
+/* --- queues ------------------------------------------------------------------------------------------------------- */
 
-/* Wait of M/G/1, service mean 1 (Pollaczek and Khinchine): rho E[s^2] / (2 (1 - rho)); E[s^2] is 2 for an exponential, 1 for a
- * constant, 1 + 1 / k for a gamma of shape k, exp(sigma^2) for a lognormal. */
+/* Wait of M/G/1, service mean 1 (Pollaczek and Khinchine): rho E[s^2] / (2 (1 - rho)); E[s^2] is 2 for an exponential,
+ * 1 for a constant, 1 + 1 / k for a gamma of shape k, exp(sigma^2) for a lognormal. */
 static void test_queues(void)
 {
     enum { RUNS = 20 };
@@ -412,10 +415,10 @@ static void test_queues(void)
     }
 }
 
-/* --- one producer and its publish delay ------------------------------------------------------------------------------------
+/* --- one producer and its publish delay -----------------------------------------------------------------------------
  *
- * Batches wait for the next put, which carries all that are pending when it is sent. With puts C apart a batch that comes at
- * any moment waits E[C^2] / 2 E[C] for its put, then the put's duration. */
+ * Batches wait for the next put, which carries all that are pending when it is sent. With puts C apart a batch that
+ * comes at any moment waits E[C^2] / 2 E[C] for its put, then the put's duration. */
 
 static ls_scenario lone_producer(const char *policy, double put_s)
 {
@@ -446,14 +449,17 @@ static void test_fixed_interval(void)
             if (!slow) { /* T / 2, or .5417 T, and the attempt */
                 expect_near("residual", residual_s / interval_s, jittered ? 13.0 / 24 : 0.5, 1e-3);
             }
-            expect_near("batches a commit", of(&result, LS_METRIC_BATCHES_PER_COMMIT), 10 * cycle_s, 0.02 * 10 * cycle_s);
+            expect_near("batches a commit", of(&result, LS_METRIC_BATCHES_PER_COMMIT), 10 * cycle_s,
+                        0.02 * 10 * cycle_s);
+            expect_near("put", of(&result, LS_METRIC_WON_PUT_MEAN), put_s, 1e-9);
+            expect_near("attempt", of(&result, LS_METRIC_ATTEMPT_MEAN), read_s + put_s, 1e-9);
             CU_ASSERT_EQUAL(of(&result, LS_METRIC_CONFLICT_SHARE), 0);
         }
     }
 }
 
-/* Group commit, one put in flight: what arrives meanwhile rides with the next, so the delay is half a put and a put, and
- * throughput follows the arrivals, not the put. */
+/* Group commit, one put in flight: what arrives meanwhile rides with the next, so the delay is half a put and a put,
+ * and throughput follows the arrivals, not the put. */
 static void test_group_commit(void)
 {
     const double rates_per_s[] = {50, 500};
@@ -464,19 +470,22 @@ static void test_group_commit(void)
         scenario.duration_s = 60000 / rates_per_s[i];
         ls_run_result result = ls_test_simulate(&scenario, 1012, 0);
         expect_near("delay", of(&result, LS_METRIC_DELAY_MEAN), 1.5, 0.01);
-        expect_near("batches a commit", of(&result, LS_METRIC_BATCHES_PER_COMMIT), rates_per_s[i], 0.02 * rates_per_s[i]);
+        expect_near("batches a commit", of(&result, LS_METRIC_BATCHES_PER_COMMIT), rates_per_s[i],
+                    0.02 * rates_per_s[i]);
         expect_near("published share", of(&result, LS_METRIC_PUBLISHED_SHARE), 1, 0.02);
         expect_near("wins", of(&result, LS_METRIC_WIN_RATE), 1, 1e-12);
         CU_ASSERT(of(&result, LS_METRIC_DELAY_MAX) <= 2.0);
     }
 }
 
-/* --- growth of a manifest that is written whole ------------------------------------------------------------------------------ */
+/* --- growth of a manifest that is written whole ------------------------------------------------------------------- */
 
-/* V versions of one entry each: sum of header + row + footer + v entries, so b V (V + 1) / 2 bytes and V times the rest. */
+/* V versions of one entry each: sum of header + row + footer + v entries, so b V (V + 1) / 2 bytes and V times the
+ * rest. */
 static void test_growth_in_bytes(void)
 {
-    const double versions = 250, fixed_bytes = LS_MANIFEST_HEADER_BYTES + LS_MANIFEST_ROW_BYTES + LS_MANIFEST_FOOTER_BYTES;
+    const double versions = 250,
+                 fixed_bytes = LS_MANIFEST_HEADER_BYTES + LS_MANIFEST_ROW_BYTES + LS_MANIFEST_FOOTER_BYTES;
     ls_scenario scenario = ls_test_theory_scenario("immediate", ls_test_constant(1));
     scenario.producers.count = 1;
     scenario.duration_s = versions - 0.5; /* the last of them is on its way */
@@ -490,8 +499,8 @@ static void test_growth_in_bytes(void)
     CU_ASSERT_EQUAL(of(&result, LS_METRIC_MANIFEST_ENTRIES_END), versions - 1);
 }
 
-/* With a stream of so many seconds a MiB the n-th version is there at n w0 + the time of all bytes before: the commit rate
- * falls as the manifest grows. */
+/* With a stream of so many seconds a MiB the n-th version is there at n w0 + the time of all bytes before: the commit
+ * rate falls as the manifest grows. */
 static void test_growth_in_time(void)
 {
     const double latency_s = 0.05, s_per_mib = 20, duration_s = 600;

@@ -1,7 +1,7 @@
 /* fault_proxy.c - one thread accepts, one thread a connection serves (see fault_proxy.h).
  *
- * Test code that runs beside the code under test: it takes its memory from malloc, so that tests that make allocations fail
- * do not hit it.
+ * Test code that runs beside the code under test: it takes its memory from malloc, so that tests that make allocations
+ * fail do not hit it.
  */
 #include "tests/faults/fault_proxy.h"
 
@@ -341,10 +341,7 @@ void fault_proxy_stop(fault_proxy *proxy)
     release(proxy);
 }
 
-int fault_proxy_port(const fault_proxy *proxy)
-{
-    return proxy->port;
-}
+int fault_proxy_port(const fault_proxy *proxy) { return proxy->port; }
 
 size_t fault_proxy_count(fault_proxy *proxy, const char *method, const char *target)
 {

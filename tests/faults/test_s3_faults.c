@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define SECRET "lakestreamsecret"
-#define TOKEN "session-token/that+nobody=may-see"
+#define TOKEN  "session-token/that+nobody=may-see"
 
 /* A store behind a proxy with a script, and one on the server itself to look at the truth. */
 typedef struct bench {
@@ -69,18 +69,13 @@ static ls_reply_status ask(ls_store *store, const ls_object_request *request, co
     return status;
 }
 
-static bool is_there(bench *b)
-{
-    return store_holds(b->direct, "fault", "content", 7);
-}
+static bool is_there(bench *b) { return store_holds(b->direct, "fault", "content", 7); }
 
-static bool is_absent(bench *b)
-{
-    return ask(b->direct, &get_request, NULL) == LS_REPLY_NOT_FOUND;
-}
+static bool is_absent(bench *b) { return ask(b->direct, &get_request, NULL) == LS_REPLY_NOT_FOUND; }
 
-/* A put whose connection ends without an answer, on a new connection and on a reused one, where libcurl would send it again:
- * always unknown, sent exactly once, and the truth is found by reading. (D.5 traps 1, 3 and 8; curl issue 2801, PR 18417.) */
+/* A put whose connection ends without an answer, on a new connection and on a reused one, where libcurl would send it
+ * again: always unknown, sent exactly once, and the truth is found by reading. (curl issue 2801,
+ * PR 18417.) */
 static void check_lost_put(fault_kind kind, bool is_reused, bool takes_effect, ls_object_request put)
 {
     const fault script[] = {{.kind = kind, .method = "PUT", .target = "/fault"}};
@@ -105,7 +100,8 @@ static void test_lost_puts(void)
     static const struct {
         fault_kind kind;
         bool takes_effect;
-    } kinds[] = {{FAULT_DROP_BEFORE, false}, {FAULT_RESET_BEFORE, false}, {FAULT_DROP_AFTER, true}, {FAULT_RESET_AFTER, true}};
+    } kinds[] = {
+        {FAULT_DROP_BEFORE, false}, {FAULT_RESET_BEFORE, false}, {FAULT_DROP_AFTER, true}, {FAULT_RESET_AFTER, true}};
     ls_object_request empty = put_request, large = put_request;
     uint8_t *body = ls_allocate_array(3000000, 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(body);
@@ -115,7 +111,8 @@ static void test_lost_puts(void)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         for (int is_reused = 0; is_reused < 2; is_reused++) {
             check_lost_put(kinds[i].kind, is_reused, kinds[i].takes_effect, put_request);
-            check_lost_put(kinds[i].kind, is_reused, kinds[i].takes_effect, empty); /* nothing to rewind: no seek to refuse */
+            check_lost_put(kinds[i].kind, is_reused, kinds[i].takes_effect,
+                           empty); /* nothing to rewind: no seek to refuse */
         }
         if (kinds[i].kind != FAULT_RESET_BEFORE) check_lost_put(kinds[i].kind, true, kinds[i].takes_effect, large);
     }
@@ -142,7 +139,8 @@ static void test_lost_changes(void)
     bench_close(&b);
 }
 
-/* The server closed an idle connection before we reuse it: noticed, no harm, one more connection. Keep-alive is kept. */
+/* The server closed an idle connection before we reuse it: noticed, no harm, one more connection. Keep-alive is kept.
+ */
 static void test_idle_close(void)
 {
     const fault script[] = {{.kind = FAULT_CLOSE_IDLE, .method = "PUT"}};
@@ -192,7 +190,8 @@ static void test_own_412(void)
 
 static void test_timeout(void)
 {
-    const fault script[] = {{.kind = FAULT_DELAY, .method = "PUT", .delay_ms = 600}, {.kind = FAULT_DELAY, .method = "GET", .delay_ms = 600}};
+    const fault script[] = {{.kind = FAULT_DELAY, .method = "PUT", .delay_ms = 600},
+                            {.kind = FAULT_DELAY, .method = "GET", .delay_ms = 600}};
     bench b;
     if (!bench_open(&b, script, 2, 150000000)) return;
     CU_ASSERT_EQUAL(ask(b.store, &put_request, "imed out"), LS_REPLY_UNKNOWN_OUTCOME);
@@ -207,7 +206,8 @@ static void test_timeout(void)
 static void test_damaged_answers(void)
 {
     static const fault_kind kinds[] = {FAULT_HALF_BODY, FAULT_LONG_LENGTH, FAULT_GARBAGE};
-    ls_object_request range = {.operation = LS_GET, .key = "fault", .range = LS_RANGE_SPAN, .range_offset = 1, .range_bytes = 4};
+    ls_object_request range = {
+        .operation = LS_GET, .key = "fault", .range = LS_RANGE_SPAN, .range_offset = 1, .range_bytes = 4};
     for (size_t i = 0; i < 3; i++) {
         const fault script[] = {{.kind = kinds[i], .method = "GET", .target = "list-type"},
                                 {.kind = FAULT_HALF_BODY, .method = "GET", .target = "/fault"},
@@ -233,7 +233,7 @@ static void test_damaged_answers(void)
 /* Canned answers: what came, what it means. */
 
 #define HEAD_OF(status) "HTTP/1.1 " status "\r\nx-amz-request-id: RID17\r\n"
-#define EMPTY(status) HEAD_OF(status) "Content-Length: 0\r\n\r\n"
+#define EMPTY(status)   HEAD_OF(status) "Content-Length: 0\r\n\r\n"
 
 /* An answer with an error document of this code. The texts are never freed: a test's worth of them. */
 static const char *with_error(const char *status, const char *headers, const char *code)
@@ -266,8 +266,8 @@ static void check_canned(const canned *test)
         snprintf(answer, sizeof answer, HEAD_OF("%s") "%sContent-Length: 0\r\n\r\n", test->status, headers);
     }
     const fault script[] = {{.kind = FAULT_ANSWER, .answer = answer}};
-    ls_object_request request = {.operation = test->operation, .key = "fault", .if_absent = true, .body = "b", .body_bytes = 1,
-                                 .list_limit = 3};
+    ls_object_request request = {
+        .operation = test->operation, .key = "fault", .if_absent = true, .body = "b", .body_bytes = 1, .list_limit = 3};
     bench b;
     if (!bench_open(&b, script, 1, 0)) return;
     store_answer reply = store_ask(b.store, &request);
@@ -282,7 +282,8 @@ static void check_canned(const canned *test)
 static void test_canned_answers(void)
 {
     static const canned cases[] = {
-        {LS_PUT, "409 Conflict", NULL, "ConditionalRequestConflict", LS_REPLY_CONFLICT_RETRY, 0, "ConditionalRequestConflict"},
+        {LS_PUT, "409 Conflict", NULL, "ConditionalRequestConflict", LS_REPLY_CONFLICT_RETRY, 0,
+         "ConditionalRequestConflict"},
         {LS_PUT, "409 Conflict", NULL, "OperationAborted", LS_REPLY_CONFLICT_RETRY, 0, NULL},
         {LS_PUT, "409 Conflict", NULL, NULL, LS_REPLY_CONFLICT_RETRY, 0, NULL},
         {LS_PUT, "409 Conflict", NULL, "BlobAlreadyExists", LS_REPLY_EXISTS, 0, NULL},
@@ -309,7 +310,8 @@ static void test_canned_answers(void)
         {LS_DELETE, "404 Not Found", NULL, "NoSuchKey", LS_REPLY_OK, 0, NULL},
         {LS_PUT, "404 Not Found", NULL, "NoSuchBucket", LS_REPLY_INVALID, 0, "create the bucket"},
         {LS_LIST, "404 Not Found", NULL, NULL, LS_REPLY_INVALID, 0, NULL},
-        {LS_GET, "301 Moved Permanently", "x-amz-bucket-region: eu-west-3\r\n", "PermanentRedirect", LS_REPLY_INVALID, 0, "eu-west-3"},
+        {LS_GET, "301 Moved Permanently", "x-amz-bucket-region: eu-west-3\r\n", "PermanentRedirect", LS_REPLY_INVALID,
+         0, "eu-west-3"},
         {LS_LIST, "503 Slow Down", "Retry-After: 2\r\n", "SlowDown", LS_REPLY_THROTTLED, 0, NULL},
         {LS_PUT, "200 OK", "ETag: \"e\"\r\n", "InternalError", LS_REPLY_UNKNOWN_OUTCOME, 0, "InternalError"},
         {LS_PUT, "200 OK", NULL, NULL, LS_REPLY_UNKNOWN_OUTCOME, 0, NULL},
@@ -326,7 +328,8 @@ static void test_throttling_burst(void)
 {
     static char answer[640];
     snprintf(answer, sizeof answer, "%s", with_error("503 Slow Down", "Retry-After: 2\r\n", "SlowDown"));
-    const fault script[] = {{.kind = FAULT_ANSWER, .answer = answer}, {.kind = FAULT_ANSWER, .answer = answer},
+    const fault script[] = {{.kind = FAULT_ANSWER, .answer = answer},
+                            {.kind = FAULT_ANSWER, .answer = answer},
                             {.kind = FAULT_ANSWER, .answer = answer}};
     bench b;
     if (!bench_open(&b, script, 3, 0)) return;
@@ -368,18 +371,21 @@ static void test_retry_after(void)
 static void test_contradictions(void)
 {
     static const char page[] = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<html></html>";
-    static const char range[] = "HTTP/1.1 206 P\r\nETag: \"e\"\r\nContent-Range: bytes 0-3/7\r\nContent-Length: 4\r\n\r\ncont";
-    static const char part[] = "HTTP/1.1 206 P\r\nETag: \"e\"\r\nContent-Range: bytes 1-3/7\r\nContent-Length: 3\r\n\r\nont";
+    static const char range[] =
+        "HTTP/1.1 206 P\r\nETag: \"e\"\r\nContent-Range: bytes 0-3/7\r\nContent-Length: 4\r\n\r\ncont";
+    static const char part[] =
+        "HTTP/1.1 206 P\r\nETag: \"e\"\r\nContent-Range: bytes 1-3/7\r\nContent-Length: 3\r\n\r\nont";
     static const char endless[] = "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nConnection: close\r\n\r\ncontent";
     static const char ignored[] = "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nContent-Length: 7\r\n\r\ncontent";
     static const char stuck[] = "HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n"
                                 "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>  ";
-    const fault script[] = {{.kind = FAULT_ANSWER, .answer = page},  {.kind = FAULT_ANSWER, .answer = page},
-                            {.kind = FAULT_ANSWER, .answer = page},  {.kind = FAULT_ANSWER, .answer = range},
-                            {.kind = FAULT_ANSWER, .answer = part},  {.kind = FAULT_ANSWER, .answer = ignored},
-                            {.kind = FAULT_ANSWER, .answer = part},  {.kind = FAULT_ANSWER, .answer = stuck},
+    const fault script[] = {{.kind = FAULT_ANSWER, .answer = page},   {.kind = FAULT_ANSWER, .answer = page},
+                            {.kind = FAULT_ANSWER, .answer = page},   {.kind = FAULT_ANSWER, .answer = range},
+                            {.kind = FAULT_ANSWER, .answer = part},   {.kind = FAULT_ANSWER, .answer = ignored},
+                            {.kind = FAULT_ANSWER, .answer = part},   {.kind = FAULT_ANSWER, .answer = stuck},
                             {.kind = FAULT_ANSWER, .answer = endless}};
-    ls_object_request span = {.operation = LS_GET, .key = "fault", .range = LS_RANGE_SPAN, .range_offset = 1, .range_bytes = 4};
+    ls_object_request span = {
+        .operation = LS_GET, .key = "fault", .range = LS_RANGE_SPAN, .range_offset = 1, .range_bytes = 4};
     bench b;
     if (!bench_open(&b, script, 9, 500000000)) return;
     CU_ASSERT_EQUAL(ask(b.store, &get_request, "check the endpoint"), LS_REPLY_INVALID);
@@ -397,7 +403,46 @@ static void test_contradictions(void)
     bench_close(&b);
 }
 
-/* The clock is wrong: signed again by the server's, once, within a day. (D.5 trap 10; ex_aws issue 159.) */
+/* A server that pages as it likes: an empty page, keys that were not asked for, more keys than wanted. */
+
+#define OBJECT(key)                                                                                                    \
+    "<Contents><Key>" key "</Key><LastModified>2020-01-01T00:00:00.000Z</LastModified><Size>1</Size></Contents>"
+#define PAGE(token, objects)                                                                                           \
+    "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>" token                                   \
+    "</NextContinuationToken>" objects "</ListBucketResult>"
+
+static const char *as_answer(char text[1024], const char *body)
+{
+    snprintf(text, 1024, HEAD_OF("200 OK") "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
+    return text;
+}
+
+static void test_odd_pages(void)
+{
+    static const char second[] = PAGE("t+2", OBJECT("fault-a") OBJECT("other") OBJECT("fault-b"));
+    static const char third[] = PAGE("t3", OBJECT("fault-c") OBJECT("fault-d") OBJECT("fault-e"));
+    char answers[3][1024];
+    const fault script[] = {{.kind = FAULT_ANSWER, .answer = as_answer(answers[0], PAGE("t/1", ""))},
+                            {.kind = FAULT_ANSWER, .answer = as_answer(answers[1], second)},
+                            {.kind = FAULT_ANSWER, .answer = as_answer(answers[2], third)}};
+    const ls_object_request list = {.operation = LS_LIST, .key = "fault", .list_after = "fault-a", .list_limit = 3};
+    bench b;
+    if (!bench_open(&b, script, 3, 0)) return;
+    store_answer reply = store_ask(b.store, &list);
+    CU_ASSERT_EQUAL(reply.status, LS_REPLY_OK);
+    CU_ASSERT_EQUAL_FATAL(reply.key_count, 3);
+    CU_ASSERT_STRING_EQUAL(reply.keys[0], "fault-b");
+    CU_ASSERT_STRING_EQUAL(reply.keys[1], "fault-c");
+    CU_ASSERT_STRING_EQUAL(reply.keys[2], "fault-d");
+    CU_ASSERT(reply.list_truncated);
+    CU_ASSERT_EQUAL(fault_proxy_count(b.proxy, "GET", "max-keys=3&prefix=fault&start-after=fault-a"), 1);
+    CU_ASSERT_EQUAL(fault_proxy_count(b.proxy, "GET", "continuation-token=t%2F1&encoding-type=url"), 1);
+    CU_ASSERT_EQUAL(fault_proxy_count(b.proxy, "GET", "token=t%2B2&encoding-type=url&list-type=2&max-keys=2"), 1);
+    store_answer_clear(&reply);
+    bench_close(&b);
+}
+
+/* The clock is wrong: signed again by the server's, once, within a day. (ex_aws issue 159.) */
 
 static const char *skewed(int64_t offset_s, const char *code)
 {
@@ -479,10 +524,13 @@ static void test_request_headers(void)
 static void test_secrets(void)
 {
     static char answer[1024];
-    static const char body[] = "<Error><Code>SignatureDoesNotMatch</Code><Message>got " TOKEN " and " SECRET
-                               " and 5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31</Message><RequestId>" SECRET
-                               "</RequestId></Error>";
-    snprintf(answer, sizeof answer, "HTTP/1.1 403 Forbidden\r\nx-amz-bucket-region: " TOKEN "\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+    static const char body[] =
+        "<Error><Code>SignatureDoesNotMatch</Code><Message>got " TOKEN " and " SECRET
+        " and 5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31</Message><RequestId>" SECRET
+        "</RequestId></Error>";
+    snprintf(answer, sizeof answer,
+             "HTTP/1.1 403 Forbidden\r\nx-amz-bucket-region: " TOKEN "\r\nContent-Length: %zu\r\n\r\n%s", strlen(body),
+             body);
     const fault script[] = {{.kind = FAULT_ANSWER, .answer = answer}};
     bench b;
     if (!bench_open(&b, script, 1, 0)) return;
@@ -503,7 +551,7 @@ static void test_secrets(void)
     bench_close(&b);
 }
 
-/* A store that takes the condition for decoration: the probe says so and stops. (D.5 trap 5.) */
+/* A store that takes the condition for decoration: the probe says so and stops. */
 static void test_probe_refuses(void)
 {
     static const char yes[] = EMPTY("200 OK\r\nETag: \"e\"");
@@ -521,7 +569,8 @@ static void test_probe_refuses(void)
 
 LS_SUITE(s3_faults, {"puts without an answer", test_lost_puts}, {"other changes without an answer", test_lost_changes},
          {"idle connection closed", test_idle_close}, {"reads without an answer", test_lost_reads},
-         {"412 for one's own object", test_own_412}, {"time-outs", test_timeout}, {"damaged answers", test_damaged_answers},
-         {"table of answers", test_canned_answers}, {"throttling burst", test_throttling_burst},
-         {"Retry-After", test_retry_after}, {"contradictory answers", test_contradictions}, {"clock", test_clock},
+         {"412 for one's own object", test_own_412}, {"time-outs", test_timeout},
+         {"damaged answers", test_damaged_answers}, {"table of answers", test_canned_answers},
+         {"throttling burst", test_throttling_burst}, {"Retry-After", test_retry_after},
+         {"contradictory answers", test_contradictions}, {"odd pages", test_odd_pages}, {"clock", test_clock},
          {"request headers", test_request_headers}, {"secrets", test_secrets}, {"probe", test_probe_refuses})

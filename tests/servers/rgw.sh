@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs a real S3 server for the tests: one Ceph monitor, one OSD that keeps objects in memory, and the RADOS gateway (RGW).
-# Everything listens on 127.0.0.1 only and lives in one folder; nothing survives `stop`.
+# Runs a real S3 server for the tests: one Ceph monitor, one OSD that keeps objects in memory, and the RADOS gateway
+# (RGW). Everything listens on 127.0.0.1 only and lives in one folder; nothing survives `stop`.
 #
 #   rgw.sh start FOLDER PORT   serve S3 on PORT by http and PORT+2 by https (the monitor takes PORT+1); prints what a
 #                              client needs as name=value lines. https has a certificate of its own making, see ca_file
 #   rgw.sh stop FOLDER         kill the three daemons and delete FOLDER
 #
 # FOLDER must not exist yet, or have been made by this script (a leftover of a killed run is cleared first).
-# Exit status 0: done. 1: the server could not be started, the reason is on stderr. 2: wrong usage. 3: packages are missing.
+# Exit status 0: done. 1: the server could not be started, the reason is on stderr. 2: wrong usage. 3: packages missing.
 #
 #   RGW_STORE     memstore (default) or bluestore (a sparse file in FOLDER)
 #   RGW_CAPACITY  bytes the OSD pretends to have, default 4 GiB; memstore needs a bit over twice what is stored
@@ -32,8 +32,8 @@ need_packages() {
     "apt-get install --no-install-recommends radosgw ceph-mon ceph-osd curl openssl"
 }
 
-# Process ids of this folder's daemons. They are told from others by their configuration file, which stands in their command
-# line; files with process ids are of no use after a crash.
+# Process ids of this folder's daemons. They are told from others by their configuration file, which stands in their
+# command line; files with process ids are of no use after a crash.
 daemons() {
   local entry
   for entry in /proc/[0-9]*; do
@@ -67,14 +67,15 @@ clear_folder() {
 listening() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 
 # The reasons behind the unusual settings:
-#   no cephx        keys between daemons would only cost start-up time on a loopback cluster; without them the wire mode must be crc
-#   paxos           each new pool is a proposal, and proposals are batched for a second by default: start-up would take ten times as long
+#   no cephx        keys between daemons would only cost start-up time; without them the wire mode must be crc
+#   paxos           each new pool is a proposal, batched for a second by default: start-up would take ten times as long
 #   pools           one copy on one OSD, few placement groups
 #   mon data avail  a nearly full disk must not end the monitor
 #   tcp_nodelay     otherwise answers wait some 40 ms for a delayed acknowledgement
 #   dns name        lets a client say bucket.localhost
 #   rgw enable/...  no background work that would disturb a measurement
 configuration() {
+  local tls="ssl_endpoint=127.0.0.1:$((port + 2)) ssl_certificate=$folder/tls.pem ssl_private_key=$folder/tls.key"
   cat << CONF
 [global]
 fsid = $cluster
@@ -85,7 +86,7 @@ ms bind ipv6 = false
 auth cluster required = none
 auth service required = none
 auth client required = none
-$(for link in "cluster" "service" "client" "mon cluster" "mon service" "mon client"; do echo "ms $link mode = crc"; done)
+$(printf 'ms %s mode = crc\n' cluster service client 'mon cluster' 'mon service' 'mon client')
 log file = $folder/\$name.log
 run dir = $folder
 crash dir = $folder
@@ -120,10 +121,10 @@ osd numa auto affinity = false
 
 [client.rgw]
 rgw data = $folder/rgw
-rgw frontends = beast endpoint=127.0.0.1:$port ssl_endpoint=127.0.0.1:$((port + 2)) ssl_certificate=$folder/tls.pem ssl_private_key=$folder/tls.key tcp_nodelay=1
+rgw frontends = beast endpoint=127.0.0.1:$port tcp_nodelay=1 $tls
 rgw dns name = localhost
 rgw thread pool size = 64
-$(for work in "gc threads" "lc threads" "quota threads" "usage log" "ops log"; do echo "rgw enable $work = false"; done)
+$(printf 'rgw enable %s = false\n' 'gc threads' 'lc threads' 'quota threads' 'usage log' 'ops log')
 rgw dynamic resharding = false
 rgw run sync thread = false
 CONF
@@ -131,8 +132,8 @@ CONF
 
 # A signed request. RGW wants x-amz-content-sha256 among the signed headers; curl before 8 does not add it.
 request() {
-  curl --disable --silent --show-error --fail --noproxy '*' --max-time 30 --output /dev/null --user "$access:$secret" \
-    --aws-sigv4 aws:amz:us-east-1:s3 --header 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
+  curl --disable --silent --show-error --fail --noproxy '*' --max-time 30 --output /dev/null \
+    --user "$access:$secret" --aws-sigv4 aws:amz:us-east-1:s3 --header 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
 }
 
 bring_up() {
@@ -140,7 +141,8 @@ bring_up() {
   disk=$(< /proc/sys/kernel/random/uuid)
   configuration > "$folder/ceph.conf"
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=lakestream-test \
-    -addext 'subjectAltName = IP:127.0.0.1, DNS:localhost, DNS:*.localhost' -keyout "$folder/tls.key" -out "$folder/tls.pem"
+    -addext 'subjectAltName = IP:127.0.0.1, DNS:localhost, DNS:*.localhost' \
+    -keyout "$folder/tls.key" -out "$folder/tls.pem"
   monmaptool --create --fsid "$cluster" --addv m "[v2:127.0.0.1:$((port + 1))]" "$folder/monmap"
   ceph-mon "${ceph[@]}" -i m --mkfs --monmap "$folder/monmap"
   ceph-mon "${ceph[@]}" -i m
@@ -163,12 +165,14 @@ bring_up() {
 
 start() {
   need_packages
-  [[ $port =~ ^[1-9][0-9]{3,4}$ ]] && ((port >= 1024 && port < 65534)) || fail "PORT must be between 1024 and 65533, not '$port'"
+  if ! [[ $port =~ ^[1-9][0-9]{3,4}$ ]] || ((port < 1024 || port > 65533)); then
+    fail "PORT must be between 1024 and 65533, not '$port'"
+  fi
   [[ $folder != *[[:space:]]* ]] || fail "FOLDER must be free of white space: '$folder'"
   # The longest Unix socket in it, FOLDER/client.rgw.asok, must fit the 107 bytes of sun_path.
   ((${#folder} <= 90)) || fail "FOLDER is longer than 90 characters: $folder"
-  [[ ${RGW_STORE:-memstore} == memstore || $RGW_STORE == bluestore ]] || fail "RGW_STORE must be memstore or bluestore"
-  [[ $capacity =~ ^[1-9][0-9]{8,14}$ ]] || fail "RGW_CAPACITY must be a number of bytes of at least 100 MB, not '$capacity'"
+  [[ ${RGW_STORE:-memstore} =~ ^(memstore|bluestore)$ ]] || fail "RGW_STORE must be memstore or bluestore"
+  [[ $capacity =~ ^[1-9][0-9]{8,14}$ ]] || fail "RGW_CAPACITY must be at least 100000000 (bytes), not '$capacity'"
   clear_folder
   local taken
   for taken in "$port" "$((port + 1))" "$((port + 2))"; do
@@ -187,8 +191,8 @@ start() {
     kill_daemons
     fail "the server did not come up (status $outcome); its logs are in $folder"
   fi
-  printf '%s\n' "endpoint=http://127.0.0.1:$port" "tls_endpoint=https://127.0.0.1:$((port + 2))" "ca_file=$folder/tls.pem" \
-    "region=us-east-1" "access_key=$access" "secret_key=$secret" "bucket=$bucket"
+  printf '%s\n' "endpoint=http://127.0.0.1:$port" "tls_endpoint=https://127.0.0.1:$((port + 2))" \
+    "ca_file=$folder/tls.pem" "region=us-east-1" "access_key=$access" "secret_key=$secret" "bucket=$bucket"
 }
 
 [[ $# -ge 2 ]] || usage

@@ -24,6 +24,13 @@ bool ls_faults_replace(const ls_fault_config *c)
     return crashes || (pauses && c->takeover_s > 0);
 }
 
+bool ls_faults_any(const ls_fault_config *c)
+{
+    bool pauses = c->pause_rate_per_s > 0 || c->pause_at_s > 0;
+    bool drawn = c->lost_reply_share > 0 || c->error_before_share > 0 || c->linger_share > 0 || c->conflict_share > 0;
+    return ls_faults_replace(c) || pauses || drawn || c->throttle_storm_length_s > 0 || c->slow_length_s > 0 || c->cut_length_s > 0;
+}
+
 ls_random ls_faults_stream(uint64_t seed, uint64_t replication, ls_fault_stream kind, uint32_t producer, uint64_t place)
 {
     ls_random stream = ls_random_open(seed, replication, LS_RANDOM_FAULT, (uint64_t)kind << 40 | producer);

@@ -76,6 +76,9 @@ ls_result ls_faults_check(const ls_fault_config *config, ls_error *error);
 /* Can a producer be replaced by another incarnation (so that being fenced is legal)? */
 bool ls_faults_replace(const ls_fault_config *config);
 
+/* Is any fault asked for? */
+bool ls_faults_any(const ls_fault_config *config);
+
 /* The stream of one producer and kind of fault, at the draw with number `place`. */
 ls_random ls_faults_stream(uint64_t seed, uint64_t replication, ls_fault_stream kind, uint32_t producer, uint64_t place);
 

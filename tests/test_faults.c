@@ -4,6 +4,7 @@
  * conditional put 0.1 s with its effect at the end, a data put 0.05 s. Without faults: list, put, acknowledged at 0.11 s. Every
  * run drains and is audited: what was taken is in the last manifest once, in order.
  */
+#include "experiments/run_real.h"
 #include "sim/faults.h"
 #include "tests/scenarios.h"
 #include "tests/suite.h"
@@ -323,7 +324,14 @@ static void test_contradictions(void)
     ls_test_set_policy(&s, "oracle");
     s.faults.crash_at_s = 1;
     expect_refused(&s, "oracle");
+    ls_error error = {""};
+    ls_run_result ignored;
     s = small_world();
+    s.faults.cut_length_s = 1;
+    CU_ASSERT_EQUAL(ls_run_real(&s, "memory", 1, 0, &ignored, &error), LS_ERROR_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "faults"));
+    s = small_world();
+    CU_ASSERT_FALSE(ls_faults_any(&s.faults));
     s.batches.law = LS_ARRIVAL_OPEN;
     expect_refused(&s, "drain_s");
 }

@@ -14,7 +14,7 @@ if (system(sprintf("test -r '%s' && echo yes", series)) ne "yes") {
 
 set multiplot layout n,1 margins 0.07,0.985,0.06,0.92 spacing 0.08,0.055 \
   title "32 producers, 1 batch/s each, S3 Standard (simulated): what failures do to ingest" font ",17"
-set xrange [120:420]
+set xrange [120:415]
 set yrange [0:100]
 set ytics 25
 unset key

@@ -36,7 +36,7 @@
  *   1,000,000      16          2.6        6
  *
  * A heap compiled to compare without branches, and that holds by replacing its root, which a queue behind a handler
- * cannot, is level with this one or a tenth faster at 1,000 and loses from there on. `NAME=queue_scales`: mean delays
+ * cannot, is level with this one or up to a quarter faster at 1,000 and loses from there on. `NAME=queue_scales`: mean delays
  * from 15 ms to 1 s, whose ratio to a power of 256 decides how many events share a bucket, differ by up to a sixth.
  * `NAME=queue_patterns`, 100,000 pending, by processor time: delays that are constant, 0 to 3 ns, or nanoseconds with
  * some hours among them make 72, 99 and 57, and the heap 20, 7 and 11.

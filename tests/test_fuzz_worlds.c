@@ -10,7 +10,9 @@
 #include "tests/suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define SEEDS 300u
 
@@ -196,9 +198,72 @@ static void test_spec_round_trip(void)
     }
 }
 
+/* --- the commands ------------------------------------------------------------------------------------------------------- */
+
+/* Runs the program with its output in a file; the exit code, and the output's beginning in text. */
+static int run_program(const char *arguments, char *text, size_t size)
+{
+    const char *program = getenv("LAKESTREAM"), *path = ls_test_path("output");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(program);
+    char command[1024];
+    snprintf(command, sizeof command, "'%s' %s >'%s'", program, arguments, path);
+    int status = system(command);
+    FILE *file = fopen(path, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_fuzz_command(void)
+{
+    char text[256];
+    CU_ASSERT_EQUAL(run_program("fuzz --seeds 20 --first 7 -j 3 --json", text, sizeof text), 0);
+    CU_ASSERT_STRING_EQUAL(text, "{\"first\":7,\"seeds\":20,\"failed\":null}\n");
+    CU_ASSERT_EQUAL(run_program("fuzz --replay 8", text, sizeof text), 0);
+    CU_ASSERT_EQUAL(run_program("fuzz --seeds 0 2>/dev/null", text, sizeof text), 2);
+}
+
+/* One producer, a batch every second, crash at 3.5 s, down for 3 s: the time line shows the gap and what follows. */
+static void test_series_command(void)
+{
+    static const char spec[] =
+        "{\"title\": \"t\", \"seed\": 1, \"base\": {\"producers\": {\"count\": 1, \"start_spread_s\": 0}, \"store\": \"local\","
+        " \"batches\": {\"law\": \"regular\", \"bytes\": 1000}, \"policy\": \"immediate\", \"warm_up_s\": 0, \"duration_s\": 10,"
+        " \"series_step_s\": 1, \"faults\": {\"crash_at_s\": 3.5, \"restart_s\": 3}},"
+        " \"sweep\": [{\"cartesian\": {\"upload.concurrency\": [1, 2]}}]}";
+    const char *path = ls_test_path("series.json");
+    FILE *file = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fputs(spec, file);
+    fclose(file);
+    char arguments[512], text[1024];
+    snprintf(arguments, sizeof arguments, "series '%s' --point 1", path);
+    CU_ASSERT_EQUAL(run_program(arguments, text, sizeof text), 0);
+    const char *header = "upload.concurrency\ttime_s\tpublished_per_s\n";
+    CU_ASSERT_EQUAL(strncmp(text, header, strlen(header)), 0);
+    double rate[16];
+    int rows = 0;
+    for (char *line = strchr(text, '\n'); line != NULL && line[1] != 0 && rows < 16; line = strchr(line + 1, '\n')) {
+        int concurrency = 0;
+        double time_s = 0;
+        CU_ASSERT_EQUAL(sscanf(line + 1, "%d\t%lf\t%lf", &concurrency, &time_s, &rate[rows]), 3);
+        CU_ASSERT_EQUAL(concurrency, 2);
+        CU_ASSERT_EQUAL(time_s, ++rows);
+    }
+    CU_ASSERT(rows >= 9);
+    CU_ASSERT_EQUAL(rate[1], 1);
+    CU_ASSERT_EQUAL(rate[4] + rate[5], 0); /* 4 to 6 s: down */
+    CU_ASSERT_EQUAL(rate[8], 1);
+    snprintf(arguments, sizeof arguments, "series '%s' --point 2 2>/dev/null", path);
+    CU_ASSERT_EQUAL(run_program(arguments, text, sizeof text), 2);
+}
+
 LS_SUITE(fuzz_worlds,
          {"300 seeds are clean, and much goes wrong in them", test_clean},
          {"draws", test_draws},
          {"planted defects are found and made small", test_planted},
          {"shrinking a sound world", test_shrinking_a_sound_world},
-         {"a printed spec reads back the same", test_spec_round_trip})
+         {"a printed spec reads back the same", test_spec_round_trip},
+         {"command fuzz", test_fuzz_command},
+         {"command series", test_series_command})

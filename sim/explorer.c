@@ -268,13 +268,31 @@ static hash flight_hash(const flight *f)
     return h;
 }
 
+/* The oldest version whose content anybody may still read: a search only ever goes up from its candidate. */
+static uint64_t oldest_read(const world *w)
+{
+    uint64_t oldest = w->version_count;
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *m = &w->machines[i];
+        const ls_producer *p = &m->producer;
+        const ls_consumer *c = &m->consumer;
+        if (m->dead || (m->is_consumer ? c->stopped : p->phase == LS_PRODUCER_STOPPED)) continue;
+        bool searches = m->is_consumer ? c->finding || c->reading
+                                       : p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING;
+        const ls_search *search = m->is_consumer ? &c->search : &p->search;
+        uint64_t version = searches ? search->candidate : ls_manifest_version(m->is_consumer ? c->known : p->known);
+        if (version < oldest) oldest = version;
+    }
+    return oldest == 0 ? 1 : oldest;
+}
+
 /* Objects and requests are sets: their hashes are added up, so that their order makes no difference. */
 static hash world_hash(const world *w)
 {
     hash h = {3, 4}, sum = {0, 0};
     add(&h, (uint64_t)w->crashes << 24 | (uint64_t)w->zombies << 16 | (uint64_t)w->ambiguous << 8 | w->lingering);
     add(&h, w->version_count);
-    for (uint32_t i = 0; i < w->version_count; i++) add_manifest(&h, w->version[i]);
+    for (uint64_t v = oldest_read(w); v <= w->version_count; v++) add_manifest(&h, w->version[v - 1]);
     for (uint32_t i = 0; i < w->machine_count; i++) {
         const machine *m = &w->machines[i];
         add(&h, (uint64_t)m->next_batch << 4 | (uint64_t)m->superseded << 1 | (uint64_t)m->dead |

@@ -358,6 +358,17 @@ static ls_result check_step(const world *w, const ls_step_report *step, ls_error
                    committed.source_begin);
 }
 
+/* Another incarnation of that producer runs. (Whichever joined last owns the row; it need not be the one started last.) */
+static bool has_live_twin(const world *w, uint32_t index)
+{
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *m = &w->machines[i];
+        bool twin = i != index && !m->is_consumer && m->producer.producer == w->machines[index].producer.producer;
+        if (twin && !m->dead && m->producer.end != LS_PRODUCER_FENCED) return true;
+    }
+    return false;
+}
+
 static ls_result act(world *w, uint32_t index, const ls_action *action, uint64_t *next_step, ls_error *error)
 {
     machine *m = &w->machines[index];
@@ -367,8 +378,8 @@ static ls_result act(world *w, uint32_t index, const ls_action *action, uint64_t
         return ls_invariants_acknowledged(&w->checker, m->producer.producer, action->published.source_end, error);
     case LS_ACTION_JOINED: m->next_batch = (uint32_t)action->source_offset; return LS_OK;
     case LS_ACTION_FENCED:
-        if (m->superseded) return LS_OK;
-        return ls_fail(error, LS_ERROR_VIOLATED, "producer %" PRIu64 " was fenced though it was never restarted",
+        if (has_live_twin(w, index)) return LS_OK;
+        return ls_fail(error, LS_ERROR_VIOLATED, "producer %" PRIu64 " was fenced by nobody alive",
                        m->producer.producer);
     case LS_ACTION_FAILED: return ls_fail(error, LS_ERROR_VIOLATED, "machine %u failed without a cause", index);
     case LS_ACTION_STEP:
@@ -665,7 +676,9 @@ static ls_result check_end(const world *w, ls_error *error)
             return ls_fail(error, LS_ERROR_VIOLATED, "nothing moves, and a consumer stands at step %" PRIu64 " of %"
                            PRIu64, m->consumer.cursor, total);
         }
-        if (m->is_consumer || m->superseded || m->producer.end == LS_PRODUCER_FINISHED) continue;
+        bool done = m->producer.end == LS_PRODUCER_FINISHED ||
+                    (m->producer.end == LS_PRODUCER_FENCED && has_live_twin(w, i));
+        if (m->is_consumer || m->dead || done) continue;
         return ls_fail(error, LS_ERROR_VIOLATED, "nothing moves, and producer %" PRIu64 " has not finished",
                        m->producer.producer);
     }

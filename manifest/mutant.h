@@ -16,6 +16,7 @@ enum {
     LS_MUTANT_EPOCH_BACKWARDS = 2,      /* fenced by a lower epoch instead of a higher one */
     LS_MUTANT_AMBIGUOUS_LOST = 3,       /* an ambiguous put counts as lost, and what the row says of it is not looked at */
     LS_MUTANT_AMBIGUOUS_WON = 4,
+    LS_MUTANT_REBASE_DROPS_ROW = 5,     /* the last other producer's row goes back to nothing */
     LS_MUTANT_REBASE_TWICE = 6,         /* after a loss the entries are appended twice */
     LS_MUTANT_READ_PAST_END = 7,        /* a consumer guesses the next entry */
     LS_MUTANT_SKIP_TRIMMED = 8,         /* a consumer jumps over a reclaimed prefix */

@@ -397,7 +397,22 @@ static ls_result put_next_version(ls_producer *p, int64_t now_ns, ls_actions *ac
                         .row = {.producer = p->producer, .epoch = p->epoch, .closed = closes,
                                 .next_source_offset = count == 0 ? p->source_begin : batch_at(p, count - 1)->source_end}};
     ls_manifest *child = NULL;
-    ls_result result = ls_manifest_append(p->known, &commit, &child);
+    ls_result result = LS_OK;
+#if LS_MUTANT_IS(5) /* LS_MUTANT_REBASE_DROPS_ROW: rebases onto an older table */
+    if (commit.slot == LS_NO_SLOT && ls_manifest_row_count(p->known) > 0) {
+        ls_row older = *ls_manifest_row(p->known, 0);
+        older.next_source_offset = 0;
+        ls_manifest_parts parts = {.version = ls_manifest_version(p->known), .id = ls_manifest_commit_id(p->known),
+                                   .first_step = ls_manifest_end_step(p->known), .base = p->known, .rows = &older,
+                                   .row_count = 1};
+        ls_manifest *base = NULL;
+        result = ls_manifest_build(&parts, &base);
+        if (result != LS_OK) return result;
+        ls_manifest_release(p->known);
+        p->known = base;
+    }
+#endif
+    result = ls_manifest_append(p->known, &commit, &child);
     if (result != LS_OK) return result;
     drop_attempt(p);
     p->attempt = child;

@@ -28,6 +28,12 @@ grep -o 'LS_MUTANT_[A-Z0-9_]* = [0-9]*' manifest/mutant.h | while read -r name _
             states=$(echo "$answer" | sed 's/.*"states":\([0-9]*\).*/\1/')
             length=$(echo "$answer" | sed 's/.*"depth":\([0-9]*\).*/\1/')
             printf '%-3s %-22s %-58s %9s %6s\n' "$number" "$short" "$world" "$states" "$length"
+            replayed=0
+            "$folder/lakestream" explore --replay "$folder/$number.txt" >/dev/null || replayed=$?
+            if [ $replayed -ne 1 ]; then
+                echo "    its replay file does not reproduce it"
+                echo "$number" >>"$folder/missed"
+            fi
             break ;;
         esac
     done <<WORLDS

@@ -97,6 +97,9 @@ tsan: ## the test suites under ThreadSanitizer
 tidy: ## clang-tidy over all sources
 	clang-tidy --quiet $(SOURCES) experiments/main.c -- $(CFLAGS)
 
+mutants: $(PROGRAM) ## plant each known bug and see the explorer find it
+	tests/explore/mutants.sh $(BUILD)
+
 bench: $(BENCH) $(PROGRAM) ## measure speed, with peers and limits beside it (NAME=... runs one)
 	LAKESTREAM=$(PROGRAM) $(BENCH) $(NAME)
 
@@ -139,4 +142,4 @@ install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all library test figures check asan tsan tidy bench fuzz validate-s3 install clean
+.PHONY: help setup all library test figures check asan tsan tidy mutants bench fuzz validate-s3 install clean

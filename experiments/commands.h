@@ -16,5 +16,6 @@ extern const ls_command ls_command_policies;
 extern const ls_command ls_command_presets;
 extern const ls_command ls_command_keys;
 extern const ls_command ls_command_metrics;
+extern const ls_command ls_command_explore;
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "manifest/consumer.h"
 
+#include "manifest/mutant.h"
+
 #include <string.h>
 
 #define TAG_DATA UINT32_C(0x80000000)
@@ -202,7 +204,13 @@ static void prefetch(ls_consumer *c, int64_t now_ns, ls_actions *actions)
     }
     while (c->fetch_end < c->cursor + c->config.window && room(actions)) {
         ls_entry entry;
-        if (!ls_manifest_entry(c->known, c->fetch_end, &entry)) return;
+        if (!ls_manifest_entry(c->known, c->fetch_end, &entry)) {
+            bool guesses = LS_MUTANT_IS(LS_MUTANT_READ_PAST_END) && c->fetch_end > 0 &&
+                           ls_manifest_entry(c->known, c->fetch_end - 1, &entry);
+            if (!guesses) return;
+            entry.sequence++;
+            entry.source_begin++;
+        }
         *fetch_of(c, c->fetch_end) = (ls_fetch){
             .entry = entry, .asked_ns = now_ns,
             .slice = {.data_rank = c->config.data_rank, .context_rank = c->config.context_rank}};
@@ -265,6 +273,10 @@ static void go_on(ls_consumer *c, int64_t now_ns, ls_actions *actions)
 {
     if (c->stopped) return;
     if (c->started && c->cursor < ls_manifest_trim_step(c->known)) {
+        if (LS_MUTANT_IS(LS_MUTANT_SKIP_TRIMMED)) {
+            c->cursor = c->fetch_end = ls_manifest_trim_step(c->known);
+            return;
+        }
         stop(c, LS_ACTION_BEHIND, actions);
         return;
     }

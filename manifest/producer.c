@@ -29,6 +29,8 @@
  */
 #include "manifest/producer.h"
 
+#include "manifest/mutant.h"
+
 #include <string.h>
 
 enum { BATCH_WAITING = 0, BATCH_UPLOADING, BATCH_UPLOADED, BATCH_REPEAT };
@@ -328,6 +330,13 @@ static bool row_has_news(const ls_producer *p)
 
 typedef enum absorbed { ABSORBED_NOTHING, ABSORBED_OWN_COMMIT, ABSORBED_END } absorbed;
 
+static bool is_fenced_by(const ls_producer *p, const ls_row *row)
+{
+    if (LS_MUTANT_IS(LS_MUTANT_NO_EPOCH_CHECK)) return false;
+    if (LS_MUTANT_IS(LS_MUTANT_EPOCH_BACKWARDS)) return row->epoch < p->epoch;
+    return row->last_commit.incarnation != p->incarnation || row->epoch != p->epoch;
+}
+
 /* Reads our row in the newest manifest known and draws the consequences. ABSORBED_OWN_COMMIT: our last put has landed. */
 static absorbed absorb_row(ls_producer *p, ls_actions *actions)
 {
@@ -338,19 +347,23 @@ static absorbed absorb_row(ls_producer *p, ls_actions *actions)
     bool landed = own && p->attempt_number != 0 && row->last_commit.attempt == p->attempt_number;
     if (!p->joined) {
         if (!own) {
-            p->epoch = row->epoch + 1;
-            p->source_begin = row->next_source_offset;
+            p->epoch = row->epoch + (LS_MUTANT_IS(LS_MUTANT_EPOCH_REUSED) ? 0 : 1);
+            p->source_begin = LS_MUTANT_IS(LS_MUTANT_RESTART_AT_ZERO) ? 0 : row->next_source_offset;
             return ABSORBED_NOTHING;
         }
         p->joined = true;
         p->epoch = row->epoch;
         emit(actions, LS_ACTION_JOINED)->source_offset = p->source_begin;
         landed = true;
-    } else if (!own || row->epoch != p->epoch) {
+    } else if (is_fenced_by(p, row)) {
+        if (LS_MUTANT_IS(LS_MUTANT_FENCED_GOES_ON)) {
+            p->epoch = row->epoch;
+            return ABSORBED_NOTHING;
+        }
         stop(p, LS_PRODUCER_FENCED, actions);
         return ABSORBED_END;
     }
-    publish(p, row, actions);
+    if (!LS_MUTANT_IS(LS_MUTANT_AMBIGUOUS_LOST) || p->phase == LS_PRODUCER_PUTTING) publish(p, row, actions);
     if (row->closed) {
         stop(p, LS_PRODUCER_FINISHED, actions);
         return ABSORBED_END;
@@ -363,9 +376,10 @@ static absorbed absorb_row(ls_producer *p, ls_actions *actions)
 static void fill_entries(void *context, ls_entry *entries, uint32_t count)
 {
     const ls_producer *p = context;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t i = LS_MUTANT_IS(LS_MUTANT_REBASE_TWICE) ? k % p->attempt_batches : k;
         const ls_batch *batch = batch_at(p, i);
-        entries[i] = (ls_entry){.producer = p->producer, .sequence = p->first_sequence + i,
+        entries[k] = (ls_entry){.producer = p->producer, .sequence = p->first_sequence + i,
                                 .source_begin = source_begin_at(p, i), .source_end = batch->source_end,
                                 .size_bytes = batch->size_bytes, .epoch = p->epoch, .footer_bytes = batch->footer_bytes};
     }
@@ -377,12 +391,28 @@ static ls_result put_next_version(ls_producer *p, int64_t now_ns, ls_actions *ac
     if (p->batch_limit != 0 && count > p->batch_limit) count = p->batch_limit;
     p->attempt_batches = count;
     bool closes = p->joined && p->stopping && count == p->ring_count;
-    ls_commit commit = {.id = {p->incarnation, ++p->attempt_number}, .slot = p->slot, .entry_count = count,
+    uint32_t times = LS_MUTANT_IS(LS_MUTANT_REBASE_TWICE) && p->losses_in_row > 0 ? 2 : 1;
+    ls_commit commit = {.id = {p->incarnation, ++p->attempt_number}, .slot = p->slot, .entry_count = count * times,
                         .fill = fill_entries, .fill_context = p,
                         .row = {.producer = p->producer, .epoch = p->epoch, .closed = closes,
                                 .next_source_offset = count == 0 ? p->source_begin : batch_at(p, count - 1)->source_end}};
     ls_manifest *child = NULL;
-    ls_result result = ls_manifest_append(p->known, &commit, &child);
+    ls_result result = LS_OK;
+#if LS_MUTANT_IS(5) /* LS_MUTANT_REBASE_DROPS_ROW: rebases onto an older table */
+    if (commit.slot == LS_NO_SLOT && ls_manifest_row_count(p->known) > 0) {
+        ls_row older = *ls_manifest_row(p->known, 0);
+        older.next_source_offset = 0;
+        ls_manifest_parts parts = {.version = ls_manifest_version(p->known), .id = ls_manifest_commit_id(p->known),
+                                   .first_step = ls_manifest_end_step(p->known), .base = p->known, .rows = &older,
+                                   .row_count = 1};
+        ls_manifest *base = NULL;
+        result = ls_manifest_build(&parts, &base);
+        if (result != LS_OK) return result;
+        ls_manifest_release(p->known);
+        p->known = base;
+    }
+#endif
+    result = ls_manifest_append(p->known, &commit, &child);
     if (result != LS_OK) return result;
     drop_attempt(p);
     p->attempt = child;
@@ -393,6 +423,7 @@ static ls_result put_next_version(ls_producer *p, int64_t now_ns, ls_actions *ac
     request->key = ls_key_manifest(ls_manifest_version(child));
     request->body_bytes = ls_manifest_encoded_bytes(child);
     request->manifest = ls_manifest_retain(child);
+    if (LS_MUTANT_IS(LS_MUTANT_EARLY_ACKNOWLEDGE) && count > 0) publish(p, ls_manifest_row(child, p->slot), actions);
     return LS_OK;
 }
 
@@ -542,6 +573,9 @@ static void put_replied(ls_producer *p, const ls_store_reply *reply, int64_t now
         else own_version_stands(p, now_ns, actions);
         return;
     case LS_REPLY_EXISTS:
+        if (LS_MUTANT_IS(LS_MUTANT_DOUBTFUL_412_DROPS) && p->doubtful_version == version && p->attempt_batches > 0) {
+            publish(p, ls_manifest_row(p->attempt, p->slot), actions);
+        }
         if (p->doubtful_version == version) settle(p, actions);
         else end_attempt(p, LS_ATTEMPT_LOST, false, now_ns, actions);
         return;
@@ -555,6 +589,14 @@ static void put_replied(ls_producer *p, const ls_store_reply *reply, int64_t now
     case LS_REPLY_NOT_FOUND:
     case LS_REPLY_CONFLICT_RETRY:
     case LS_REPLY_UNKNOWN_OUTCOME: break;
+    }
+    if (LS_MUTANT_IS(LS_MUTANT_AMBIGUOUS_LOST)) {
+        end_attempt(p, LS_ATTEMPT_LOST, false, now_ns, actions);
+        return;
+    }
+    if (LS_MUTANT_IS(LS_MUTANT_AMBIGUOUS_WON)) {
+        own_version_stands(p, now_ns, actions);
+        return;
     }
     p->doubtful_version = version;
     settle(p, actions);
@@ -618,6 +660,11 @@ static ls_result start(ls_producer *p, int64_t now_ns, ls_actions *actions)
     if (p->phase != LS_PRODUCER_NEW) return LS_ERROR_INVALID;
     p->known = ls_manifest_new_empty();
     if (p->known == NULL) return LS_ERROR_MEMORY;
+    if (LS_MUTANT_IS(LS_MUTANT_JOIN_UNREAD)) {
+        p->joined = true;
+        emit(actions, LS_ACTION_JOINED)->source_offset = 0;
+        return put_next_version(p, now_ns, actions);
+    }
     begin_attempt(p, now_ns, actions);
     return LS_OK;
 }

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Builds the program once for each planted bug of manifest/mutant.h and prints in which small world the explorer finds it: a
+# table of mutant, world, states until found, and length of the counterexample. Fails when one is not found, except those
+# that no world of producers and consumers alone can show (they need a reclaimer). Usage: mutants.sh BUILD-FOLDER
+set -eu
+build=$1
+folder=$build/mutants
+mkdir -p "$folder"
+rm -f "$folder/missed"
+libraries=$(pkg-config --libs libcurl sqlite3 gsl libcjson expat libcrypto)
+needs_reclaimer=" 8 "
+printf '%-3s %-22s %-58s %9s %6s\n' n mutant world states length
+grep -o 'LS_MUTANT_[A-Z0-9_]* = [0-9]*' manifest/mutant.h | while read -r name _ number; do
+    for file in producer consumer; do
+        ${CC:-gcc} -std=c17 -O2 -D_GNU_SOURCE -I. -DLS_MUTANT="$number" -c -o "$folder/$file.o" "manifest/$file.c"
+    done
+    # shellcheck disable=SC2086
+    ${CC:-gcc} -o "$folder/lakestream" "$build/experiments/main.o" "$folder/producer.o" "$folder/consumer.o" \
+        "$build/liblakestream.a" $libraries -lm
+    short=$(echo "${name#LS_MUTANT_}" | tr 'A-Z_' 'a-z-')
+    found=no
+    while read -r world; do
+        # shellcheck disable=SC2086
+        answer=$("$folder/lakestream" explore $world --json --states-max 1000000 -o "$folder/$number.txt" 2>/dev/null) || true
+        case $answer in
+        *'"violated"'*)
+            found=yes
+            states=$(echo "$answer" | sed 's/.*"states":\([0-9]*\).*/\1/')
+            length=$(echo "$answer" | sed 's/.*"depth":\([0-9]*\).*/\1/')
+            printf '%-3s %-22s %-58s %9s %6s\n' "$number" "$short" "$world" "$states" "$length"
+            replayed=0
+            "$folder/lakestream" explore --replay "$folder/$number.txt" >/dev/null || replayed=$?
+            if [ $replayed -ne 1 ]; then
+                echo "    its replay file does not reproduce it"
+                echo "$number" >>"$folder/missed"
+            fi
+            break ;;
+        esac
+    done <<WORLDS
+--producers 1 --batches 1
+--producers 1 --batches 2
+--producers 2 --batches 1
+--producers 1 --batches 1 --ambiguous 1
+--producers 1 --batches 1 --crashes 1
+--producers 1 --batches 1 --zombies 1
+--producers 1 --batches 2 --lingering 1
+--producers 1 --batches 2 --zombies 1
+--producers 1 --batches 2 --crashes 1
+--producers 2 --batches 1 --lingering 1
+--producers 1 --batches 2 --consumers 1
+--producers 2 --batches 1 --consumers 1
+--producers 1 --batches 2 --ambiguous 1 --lingering 1
+--producers 1 --batches 2 --crashes 1 --lingering 1
+WORLDS
+    [ $found = yes ] && continue
+    case $needs_reclaimer in
+    *" $number "*) printf '%-3s %-22s %s\n' "$number" "$short" "not found: needs a reclaimer in the world" ;;
+    *) printf '%-3s %-22s %s\n' "$number" "$short" "NOT FOUND"; echo "$number" >>"$folder/missed" ;;
+    esac
+done
+if [ -s "$folder/missed" ]; then
+    rm "$folder/missed"
+    exit 1
+fi

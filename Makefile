@@ -65,7 +65,7 @@ test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
 	LAKESTREAM=$(PROGRAM) $(RUNNER) $(SUITE)
 
 # The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
-EXPERIMENTS = f7-manifest-growth f3-producers t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+EXPERIMENTS = f7-manifest-growth f3-producers f8-failures t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
 QUICK    = $(if $(FULL),,--quick)
 DATABASE = results/figures$(if $(FULL),-full,).db
 
@@ -75,6 +75,7 @@ figures: ## set up, build, run the experiments and draw them (FULL=1: the whole 
 	@mkdir -p results/figures
 	@set -e; for name in $(EXPERIMENTS); do \
 	  $(PROGRAM) run experiments/$$name.json -o $(DATABASE) -j$(JOBS) $(QUICK); \
+	  if [ $$name = f8-failures ]; then $(PROGRAM) series experiments/$$name.json $(QUICK) -o results/figures/$$name-series.tsv; fi; \
 	  $(PROGRAM) plot experiments/$$name.json -i $(DATABASE) -o results/figures; \
 	done
 	@echo "figures: the pictures are in results/figures (SVG and PNG), the numbers in $(DATABASE)"
@@ -85,7 +86,12 @@ check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real
 	@$(MAKE) --no-print-directory -j$(JOBS) all CC=clang BUILD=build/clang
 	@$(MAKE) --no-print-directory asan
 	@$(MAKE) --no-print-directory fuzz
+	@$(MAKE) --no-print-directory promises
 	@$(MAKE) --no-print-directory test
+
+promises: $(PROGRAM) ## the protocol's promises in 20,000 random worlds with faults and in every order of a small one
+	$(PROGRAM) fuzz --seeds 20000 -j $(JOBS)
+	$(PROGRAM) explore
 
 asan: ## the test suites under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory -j$(JOBS) test BUILD=build/asan OPTIMISE='-O1 -g' \
@@ -123,13 +129,13 @@ fuzz: ## run each decoder's fuzzer for FUZZ_SECONDS (60)
 	done; exit $$failed
 
 # Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile). Leave ENDPOINT out for AWS itself.
-validate-s3: $(PROGRAM) $(RUNNER) ## conformance, calibration, validation on a given store: ENDPOINT=http://HOST:PORT BUCKET=NAME
+validate-s3: $(PROGRAM) $(RUNNER) ## conformance and a real run on a given S3 store: ENDPOINT=http://HOST:PORT BUCKET=NAME
 	@test -n "$(BUCKET)" || { echo "validate-s3: give BUCKET=name and, unless it is AWS, ENDPOINT=http://host:port" >&2; exit 2; }
 	@mkdir -p results
 	AWS_ENDPOINT_URL="$(ENDPOINT)" LAKESTREAM_STORE="s3://$(BUCKET)/lakestream-conformance" $(RUNNER) given_store
-	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) calibrate --backend "s3://$(BUCKET)/lakestream-calibration" -o results/$(BUCKET).model.json
-	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) validate experiments/v1-policies.json \
-	  --backend "s3://$(BUCKET)/lakestream-validation" --model results/$(BUCKET).model.json
+	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) run experiments/v1-policies.json -o results/$(BUCKET).db \
+	  --backend "s3://$(BUCKET)/lakestream-validation"
+	$(PROGRAM) compare results/$(BUCKET).db
 
 install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/lakestream/experiments/plots
@@ -142,4 +148,4 @@ install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all library test figures check asan tsan tidy mutants bench fuzz validate-s3 install clean
+.PHONY: help setup all library test figures check asan tsan tidy promises mutants bench fuzz validate-s3 install clean

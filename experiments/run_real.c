@@ -214,6 +214,9 @@ static ls_result refuse(const ls_scenario *scenario, ls_error *error)
     if (scenario->batches.law == LS_ARRIVAL_OPEN) {
         return ls_fail(error, LS_ERROR_INVALID, "batches.law 'open' is theory and exists in the simulator only");
     }
+    if (ls_faults_any(&scenario->faults)) {
+        return ls_fail(error, LS_ERROR_INVALID, "faults.*: faults are simulated only; a real store has its own");
+    }
     if (scenario->warm_up_s < 0) {
         return ls_fail(error, LS_ERROR_INVALID, "warm_up_s -1 needs a pilot run; on a real store give the warm-up in seconds");
     }

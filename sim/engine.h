@@ -1,9 +1,9 @@
 /* engine.h - the discrete-event engine: a virtual clock, the pending events, and the loop that hands them out.
  *
  * Time is int64 nanoseconds from 0, and never goes back. Events come out by time, and those of one time in the order in
- * which they were scheduled, so a run is a pure function of what its handlers do. An event is 24 bytes of plain data; what
- * kind, entity and argument mean is the user's business. There is no cancellation: a user who no longer wants an event
- * recognises it when it comes (a generation counter in argument, say) and ignores it.
+ * which they were scheduled, so a run is a pure function of what its handlers do. An event is 24 bytes of plain data;
+ * what kind, entity and argument mean is the user's business. There is no cancellation: a user who no longer wants an
+ * event recognises it when it comes (a generation counter in argument, say) and ignores it.
  *
  * One engine belongs to one thread. Nothing here reads a real clock.
  */
@@ -41,9 +41,9 @@ ls_engine *ls_engine_new(void);
 /* Frees an engine and all that is pending; NULL is allowed. */
 void ls_engine_free(ls_engine *engine);
 
-/* Adds an event at at_ns, which may be now (it then comes after all others of this time). LS_ERROR_INVALID when at_ns lies
- * in the past. At LS_NEVER_NS nothing is added and the result is LS_OK: a moment that does not come. LS_ERROR_MEMORY
- * when the queue cannot grow; the engine is then as before. In steady state nothing is allocated. */
+/* Adds an event at at_ns, which may be now (it then comes after all others of this time). LS_ERROR_INVALID when at_ns
+ * lies in the past. At LS_NEVER_NS nothing is added and the result is LS_OK: a moment that does not come.
+ * LS_ERROR_MEMORY when the queue cannot grow; the engine is then as before. In steady state nothing is allocated. */
 ls_result ls_engine_schedule(ls_engine *engine, int64_t at_ns, uint32_t kind, uint32_t entity, uint64_t argument);
 
 /* Virtual time: that of the event being handled, or the limit that the last run reached. */
@@ -52,10 +52,10 @@ int64_t ls_engine_now(const ls_engine *engine);
 /* Takes the next event out and moves the clock to it; false when nothing is pending. Never allocates, cannot fail. */
 bool ls_engine_next(ls_engine *engine, ls_engine_event *event);
 
-/* Hands events to handler until none is left, the next lies after until_ns (then the clock stands at until_ns; events at
- * exactly until_ns are handled), event_limit of them were handled (0: no limit), or the handler stops it. May be
- * called again to go on. With LS_NEVER_NS for until_ns there is no time limit. When it ends for want of events the clock
- * stays at the last one. An until_ns in the past handles nothing and leaves the clock. */
+/* Hands events to handler until none is left, the next lies after until_ns (then the clock stands at until_ns; events
+ * at exactly until_ns are handled), event_limit of them were handled (0: no limit), or the handler stops it. May be
+ * called again to go on. With LS_NEVER_NS for until_ns there is no time limit. When it ends for want of events the
+ * clock stays at the last one. An until_ns in the past handles nothing and leaves the clock. */
 ls_engine_end ls_engine_run(ls_engine *engine, int64_t until_ns, uint64_t event_limit, ls_engine_handler handler,
                             void *context);
 

@@ -40,7 +40,7 @@ typedef struct ls_event_queue {
     uint64_t reference; /* what the buckets' digits are relative to: frontier, or the moment before it */
     uint32_t front_first;
     uint32_t front_last;
-    uint32_t front_level; /* the front's range ends where a digit of this level does; lower levels are empty */
+    uint32_t front_level;     /* the front's range ends where a digit of this level does; lower levels are empty */
     uint32_t occupied_levels; /* bit l: some bucket of level l holds events */
     uint64_t count;
     uint64_t count_limit; /* so many events find room without a further allocation, wherever they go */
@@ -61,8 +61,8 @@ void ls_event_queue_initialise(ls_event_queue *queue);
 /* Frees what the queue holds, not the queue itself. */
 void ls_event_queue_release(ls_event_queue *queue);
 
-/* The slow paths, for the inline functions below alone: a push that needs memory or a chunk or belongs in the front, and
- * the front's next filling. */
+/* The slow paths, for the inline functions below alone: a push that needs memory or a chunk or belongs in the front,
+ * and the front's next filling. */
 ls_result ls__event_queue_push_slow(ls_event_queue *queue, ls_engine_event event, uint64_t now);
 bool ls__event_queue_refill(ls_event_queue *queue, uint64_t until);
 
@@ -78,8 +78,9 @@ static inline uint32_t ls__event_queue_level(const ls_event_queue *queue, int64_
     return (63u - (uint32_t)__builtin_clzll(difference)) / LS_QUEUE_DIGIT_BITS;
 }
 
-/* Adds an event whose time is at least now_ns. now_ns must never fall, and be at least the time of the last event popped
- * and the until_ns of every pop that found nothing in time. LS_ERROR_MEMORY when it cannot grow; nothing has changed. */
+/* Adds an event whose time is at least now_ns. now_ns must never fall, and be at least the time of the last event
+ * popped and the until_ns of every pop that found nothing in time. LS_ERROR_MEMORY when it cannot grow; nothing has
+ * changed. */
 static inline ls_result ls_event_queue_push(ls_event_queue *queue, ls_engine_event event, int64_t now_ns)
 {
     uint32_t level = ls__event_queue_level(queue, event.at_ns), digit = ls__event_queue_digit(event.at_ns, level);

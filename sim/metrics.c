@@ -40,6 +40,14 @@ static const ls_metric metrics[LS_METRIC_COUNT] = {
     [LS_METRIC_COMPLETION_LAST] = {"completion_last_s", "s", "arrivals 'once': when the last one was"},
     [LS_METRIC_QUEUE_WAIT_MEAN] = {"queue_wait_mean_s", "s", "world 'queue': time in line before service, mean"},
     [LS_METRIC_QUEUE_UTILISATION] = {"queue_utilisation", "1", "world 'queue': share of time that a server is busy"},
+    [LS_METRIC_CRASHES] = {"crashes", "1", "producers that crashed, in the whole run"},
+    [LS_METRIC_FENCED] = {"fenced", "1", "producers that found another incarnation in their row and stopped, in the whole run"},
+    [LS_METRIC_RECOVERY_MEAN] = {"recovery_mean_s", "s", "from a crash until the next incarnation owns the row, mean"},
+    [LS_METRIC_RECOVERED_BATCHES] = {"recovered_batches", "1",
+                                     "batches that a restart found committed although their maker never heard so"},
+    [LS_METRIC_DUPLICATES_REFUSED] = {"duplicates_refused", "1",
+                                      "batches that a fenced producer had uploaded and could not commit"},
+    [LS_METRIC_DRAIN] = {"drain_s", "s", "from the end of production until everything was published"},
 };
 
 _Static_assert(LS_METRIC_COUNT <= LS_METRICS_MAX, "raise LS_METRICS_MAX");

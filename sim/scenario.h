@@ -8,6 +8,7 @@
 
 #include "manifest/protocol.h"
 #include "policies/policy.h"
+#include "sim/faults.h"
 #include "sim/option.h"
 #include "sim/store_config.h"
 
@@ -56,6 +57,10 @@ typedef struct ls_scenario {
         ls_law service;
         uint64_t customers; /* measured */
     } queue;
+    ls_fault_config faults;
+    double drain_s;        /* after the measured time production and faults stop, and everything must be published within this;
+                              0: the run ends with the measured time */
+    bool check_everything; /* invariants on every entry and row of every version, not on what is new alone */
     ls_store_config store;
     char store_preset[LS_OPTION_TEXT_BYTES];
     ls_policy_instance policy; /* filled from the spec's "policy" object, not from the option table */
@@ -85,5 +90,19 @@ const ls_metric *ls_metrics(uint32_t *count);
 /* Runs one replication in virtual time. */
 ls_result ls_simulate(const ls_scenario *scenario, uint64_t seed, uint64_t replication, ls_run_result *result,
                       ls_error *error);
+
+/* Who watches a run from outside; any function may be NULL. */
+typedef struct ls_simulation_watcher {
+    void *context;
+    /* The time series at the end of the run: batches published in each step of step_s, from time 0 on. */
+    void (*series)(void *context, const double *published, uint32_t count, double step_s);
+    /* Each request before it is sent. It may be changed: so a test plants a defect that the checks must find. What the request
+     * refers to stays the request's own (a manifest that is replaced must be released, the new one be a reference). */
+    ls_result (*request)(void *context, uint32_t producer, ls_store_request *request);
+} ls_simulation_watcher;
+
+/* The same, watched. */
+ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64_t replication,
+                              const ls_simulation_watcher *watcher, ls_run_result *result, ls_error *error);
 
 #endif

@@ -2,6 +2,11 @@
  *
  * The engine's events are of two sorts: timers of the world (its own kinds), and wake-ups of the store model (KIND_STORE). The
  * world never calls back into the engine except to schedule, so the loop below is all the control flow there is.
+ *
+ * Faults of requests (sim/faults.h) lie between the two, and the store model knows nothing of them: a request is refused or
+ * swallowed before it reaches the store, or its reply is; an answer of ours in its stead is one event that carries the tag and
+ * the status. A put that lingers is kept until it is sent after all. A brown-out stretches each latency that
+ * the store asks its scheduler for, so a request takes longer before its effect as well as after it; links keep their bandwidth.
  */
 #include "sim/engine.h"
 #include "sim/mser.h"
@@ -13,12 +18,29 @@
 #include <math.h>
 #include <time.h>
 
-#define KIND_STORE UINT32_C(0xffffffff) /* the world's kinds are small */
+#define KIND_STORE  UINT32_C(0xffffffff) /* the world's kinds are small */
+#define KIND_ANSWER UINT32_C(0xfffffffe) /* in the store's stead: entity is the client, argument status << 32 | tag */
+#define KIND_LINGER UINT32_C(0xfffffffd) /* argument: place of the put in the list of lingering ones */
+
+#define CONTEXT_HEARD 0u
+#define CONTEXT_LOST  1u /* the reply of this request reaches nobody */
+
+typedef struct lingering {
+    ls_store_request request;
+    uint32_t client;
+    bool waits;
+} lingering;
 
 typedef struct simulation {
     ls_engine *engine;
     ls_store_model *store;
     ls_world *world;
+    const ls_scenario *scenario;
+    const ls_simulation_watcher *watcher;
+    uint64_t seed, replication;
+    uint64_t *sent; /* requests so far, by producer */
+    lingering *puts;
+    uint32_t put_count, put_capacity;
     bool stopping;
 } simulation;
 
@@ -35,10 +57,93 @@ static ls_result driver_timer(void *context, int64_t at_ns, uint32_t kind, uint3
     return ls_engine_schedule(s->engine, at_ns < now_ns ? now_ns : at_ns, kind, entity, argument);
 }
 
-static ls_result driver_submit(void *context, uint32_t client, const ls_store_request *request)
+static ls_result answer(simulation *s, double delay_s, uint32_t client, uint32_t tag, ls_reply_status status)
+{
+    return ls_engine_schedule(s->engine, ls_engine_now(s->engine) + ls_nanoseconds(delay_s), KIND_ANSWER, client,
+                              (uint64_t)status << 32 | tag);
+}
+
+static void release_body(const ls_store_request *request)
+{
+    if (request->operation == LS_PUT) ls_manifest_release(request->manifest);
+}
+
+/* Keeps a put for later; the reference to its manifest stays with it. */
+static ls_result keep(simulation *s, uint32_t client, const ls_store_request *request, uint32_t *place)
+{
+    for (*place = 0; *place < s->put_count && s->puts[*place].waits; (*place)++) {}
+    if (*place == s->put_capacity) {
+        uint32_t capacity = s->put_capacity == 0 ? 8 : 2 * s->put_capacity;
+        lingering *grown = ls_reallocate(s->puts, capacity * sizeof *grown);
+        if (grown == NULL) return LS_ERROR_MEMORY;
+        s->puts = grown;
+        s->put_capacity = capacity;
+    }
+    if (*place == s->put_count) s->put_count++;
+    s->puts[*place] = (lingering){.request = *request, .client = client, .waits = true};
+    return LS_OK;
+}
+
+static ls_result linger(simulation *s, uint32_t client, const ls_store_request *request)
+{
+    const ls_fault_config *faults = &s->scenario->faults;
+    uint32_t place;
+    if (keep(s, client, request, &place) != LS_OK) {
+        release_body(request);
+        return LS_ERROR_MEMORY;
+    }
+    int64_t at_ns = ls_engine_now(s->engine) + ls_nanoseconds(faults->timeout_s + faults->linger_s);
+    ls_result result = ls_engine_schedule(s->engine, at_ns, KIND_LINGER, client, place);
+    return result != LS_OK ? result : answer(s, faults->timeout_s, client, request->tag, LS_REPLY_UNKNOWN_OUTCOME);
+}
+
+static ls_result stop_lingering(simulation *s, int64_t now_ns, uint64_t place)
+{
+    lingering *put = &s->puts[place];
+    put->waits = false;
+    return ls_store_model_submit(s->store, now_ns, put->client, CONTEXT_LOST, &put->request);
+}
+
+static ls_result refuse(simulation *s, double delay_s, uint32_t client, const ls_store_request *request,
+                        ls_reply_status status)
+{
+    release_body(request);
+    return answer(s, delay_s, client, request->tag, status);
+}
+
+static ls_fault strike(simulation *s, int64_t now_ns, uint32_t producer, const ls_store_request *request)
+{
+    if (now_ns >= ls_world_end_ns(s->world)) return LS_FAULT_NONE;
+    return ls_faults_strike(&s->scenario->faults, s->seed, s->replication, now_ns, producer, s->sent[producer]++, request);
+}
+
+static ls_result driver_submit(void *context, uint32_t client, const ls_store_request *asked)
 {
     simulation *s = context;
-    return ls_store_model_submit(s->store, ls_engine_now(s->engine), client, 0, request);
+    const ls_fault_config *faults = &s->scenario->faults;
+    int64_t now_ns = ls_engine_now(s->engine);
+    uint32_t producer = ls_world_producer(s->world, client);
+    ls_store_request request = *asked;
+    if (s->watcher != NULL && s->watcher->request != NULL) {
+        ls_result result = s->watcher->request(s->watcher->context, producer, &request);
+        if (result != LS_OK) {
+            release_body(&request);
+            return result;
+        }
+    }
+    ls_result result = LS_OK;
+    switch (strike(s, now_ns, producer, &request)) {
+    case LS_FAULT_CUT: return refuse(s, faults->refusal_s, client, &request, LS_REPLY_UNAVAILABLE);
+    case LS_FAULT_STORM: return refuse(s, faults->refusal_s, client, &request, LS_REPLY_THROTTLED);
+    case LS_FAULT_CONFLICT: return refuse(s, faults->refusal_s, client, &request, LS_REPLY_CONFLICT_RETRY);
+    case LS_FAULT_ERROR_BEFORE: return refuse(s, faults->timeout_s, client, &request, LS_REPLY_UNKNOWN_OUTCOME);
+    case LS_FAULT_LINGER: return linger(s, client, &request);
+    case LS_FAULT_LOST_REPLY:
+        result = ls_store_model_submit(s->store, now_ns, client, CONTEXT_LOST, &request);
+        return result != LS_OK ? result : answer(s, faults->timeout_s, client, request.tag, LS_REPLY_UNKNOWN_OUTCOME);
+    case LS_FAULT_NONE: break;
+    }
+    return ls_store_model_submit(s->store, now_ns, client, CONTEXT_HEARD, &request);
 }
 
 static void driver_stop(void *context)
@@ -50,6 +155,9 @@ static void driver_stop(void *context)
 static ls_result store_schedule(void *context, int64_t at_ns, uint64_t token)
 {
     simulation *s = context;
+    int64_t now_ns = ls_engine_now(s->engine);
+    double slowness = ls_store_model_is_latency(token) ? ls_faults_slowness(&s->scenario->faults, now_ns) : 1;
+    if (slowness > 1 && at_ns != LS_NEVER_NS) at_ns = now_ns + (int64_t)(slowness * (double)(at_ns - now_ns));
     return ls_engine_schedule(s->engine, at_ns, KIND_STORE, 0, token);
 }
 
@@ -75,7 +183,23 @@ static ls_result store_event(simulation *s, int64_t now_ns, uint64_t token)
             return result;
         }
     }
-    return done.ready ? ls_world_reply(s->world, now_ns, done.client, &done.reply) : LS_OK;
+    if (!done.ready) return LS_OK;
+    if (done.context == CONTEXT_HEARD) return ls_world_reply(s->world, now_ns, done.client, &done.reply);
+    ls_manifest_release(done.reply.manifest);
+    return LS_OK;
+}
+
+static ls_result handle(simulation *s, const ls_engine_event *event)
+{
+    switch (event->kind) {
+    case KIND_STORE: return store_event(s, event->at_ns, event->argument);
+    case KIND_LINGER: return stop_lingering(s, event->at_ns, event->argument);
+    case KIND_ANSWER: {
+        ls_store_reply reply = {.status = (ls_reply_status)(event->argument >> 32), .tag = (uint32_t)event->argument};
+        return ls_world_reply(s->world, event->at_ns, event->entity, &reply);
+    }
+    default: return ls_world_timer(s->world, event->at_ns, event->kind, event->entity, event->argument);
+    }
 }
 
 /* So many events at one instant are more than any finite crowd makes: two for every pair of producers, and a few millions. */
@@ -99,9 +223,7 @@ static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
                            "endless; give the store's put-if-absent or reads a latency, or the policy a pause",
                            ls_seconds(now_ns), at_once);
         }
-        result = event.kind == KIND_STORE
-                     ? store_event(s, event.at_ns, event.argument)
-                     : ls_world_timer(s->world, event.at_ns, event.kind, event.entity, event.argument);
+        result = handle(s, &event);
     }
     if (result == LS_OK) return LS_OK;
     const char *reason = ls_world_error(s->world);
@@ -122,12 +244,55 @@ static ls_object_exists checker(const ls_scenario *scenario)
     return scenario->upload.instantaneous ? needs_no_object : object_exists;
 }
 
-static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, uint64_t replication, double *warm_up_s,
-                                  ls_run_result *result, ls_error *error)
+/* Machines that take turns by an outside word, or try once and are gone, have nobody who would restart them. */
+static ls_result check_faults(const ls_scenario *scenario, ls_error *error)
 {
-    simulation s = {.engine = ls_engine_new()};
-    ls_result outcome = LS_ERROR_MEMORY;
-    if (s.engine == NULL) {
+    bool alone = scenario->policy.policy->simulator_only || scenario->batches.law == LS_ARRIVAL_OPEN;
+    bool paused = scenario->faults.pause_rate_per_s > 0 || scenario->faults.pause_at_s > 0;
+    if (alone && (paused || ls_faults_replace(&scenario->faults))) {
+        return ls_fail(error, LS_ERROR_INVALID, "faults of producers (crash, pause) do not go with policy '%s' and arrivals '%s'; faults "
+                       "of requests do", scenario->policy.policy->name,
+                       scenario->batches.law == LS_ARRIVAL_OPEN ? "open" : "of this scenario");
+    }
+    if (scenario->batches.law == LS_ARRIVAL_OPEN && scenario->drain_s > 0) {
+        return ls_fail(error, LS_ERROR_INVALID, "drain_s does not go with batches.law 'open': its attempts give up by design");
+    }
+    return ls_faults_check(&scenario->faults, error);
+}
+
+static void release(simulation *s)
+{
+    for (uint32_t i = 0; i < s->put_count; i++) {
+        if (s->puts[i].waits) release_body(&s->puts[i].request);
+    }
+    ls_free(s->puts);
+    ls_free(s->sent);
+    ls_world_free(s->world);
+    ls_store_model_destroy(s->store);
+    ls_engine_free(s->engine);
+}
+
+static void show_series(const simulation *s, double *warm_up_s)
+{
+    uint32_t count;
+    int64_t step_ns;
+    const double *series = ls_world_series(s->world, &count, &step_ns);
+    if (warm_up_s != NULL) *warm_up_s = ls_seconds(step_ns) * (double)ls_mser5(series, count);
+    else if (s->watcher != NULL && s->watcher->series != NULL) {
+        s->watcher->series(s->watcher->context, series, count, ls_seconds(step_ns));
+    }
+}
+
+static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, uint64_t replication,
+                                  const ls_simulation_watcher *watcher, double *warm_up_s, ls_run_result *result,
+                                  ls_error *error)
+{
+    ls_result outcome = check_faults(scenario, error);
+    if (outcome != LS_OK) return outcome;
+    simulation s = {.engine = ls_engine_new(), .scenario = scenario, .watcher = watcher, .seed = seed,
+                    .replication = replication, .sent = ls_allocate_array(scenario->producers.count, sizeof *s.sent)};
+    outcome = LS_ERROR_MEMORY;
+    if (s.engine == NULL || s.sent == NULL) {
         ls_fail(error, LS_ERROR_MEMORY, "out of memory for the event queue");
         goto done;
     }
@@ -148,22 +313,24 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
         }
     }
     outcome = run(&s, instant_limit(scenario->producers.count), error);
-    if (outcome == LS_OK) outcome = ls_world_measure(s.world, ls_engine_now(s.engine), result);
-    result->events = ls_engine_processed(s.engine);
-    if (warm_up_s != NULL) {
-        uint32_t count;
-        int64_t step_ns;
-        const double *series = ls_world_series(s.world, &count, &step_ns);
-        *warm_up_s = ls_seconds(step_ns) * (double)ls_mser5(series, count);
+    if (outcome == LS_OK) {
+        outcome = ls_world_measure(s.world, ls_engine_now(s.engine), result);
+        if (outcome != LS_OK) ls_fail(error, outcome, "%s", ls_world_error(s.world));
     }
+    result->events = ls_engine_processed(s.engine);
+    if (outcome == LS_OK) show_series(&s, warm_up_s);
 done:
-    ls_world_free(s.world);
-    ls_store_model_destroy(s.store);
-    ls_engine_free(s.engine);
+    release(&s);
     return outcome;
 }
 
 ls_result ls_simulate(const ls_scenario *scenario, uint64_t seed, uint64_t replication, ls_run_result *result, ls_error *error)
+{
+    return ls_simulate_watched(scenario, seed, replication, NULL, result, error);
+}
+
+ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64_t replication,
+                              const ls_simulation_watcher *watcher, ls_run_result *result, ls_error *error)
 {
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -171,14 +338,14 @@ ls_result ls_simulate(const ls_scenario *scenario, uint64_t seed, uint64_t repli
     if (scenario->world == LS_WORLD_QUEUE) {
         outcome = ls_simulate_queue(scenario, seed, replication, result, error);
     } else if (scenario->warm_up_s >= 0) {
-        outcome = simulate_commits(scenario, seed, replication, NULL, result, error);
+        outcome = simulate_commits(scenario, seed, replication, watcher, NULL, result, error);
     } else { /* the same random streams twice: a pilot run tells where the transient ends */
         ls_scenario timed = *scenario;
         timed.warm_up_s = 0;
         double warm_up_s = 0;
-        outcome = simulate_commits(&timed, seed, replication, &warm_up_s, result, error);
+        outcome = simulate_commits(&timed, seed, replication, watcher, &warm_up_s, result, error);
         timed.warm_up_s = warm_up_s;
-        if (outcome == LS_OK) outcome = simulate_commits(&timed, seed, replication, NULL, result, error);
+        if (outcome == LS_OK) outcome = simulate_commits(&timed, seed, replication, watcher, NULL, result, error);
     }
     clock_gettime(CLOCK_MONOTONIC, &end);
     result->wall_s = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);

@@ -808,6 +808,11 @@ static ls_result slot_event(ls_store_model *model, uint64_t tag, int64_t now_ns)
     return begin(model, record_at(model, turn.started), now_ns);
 }
 
+bool ls_store_model_is_latency(uint64_t token)
+{
+    return (token & 3) == TOKEN_REQUEST;
+}
+
 ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t token, ls_store_completion *done,
                                ls_store_effect *effect)
 {

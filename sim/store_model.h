@@ -103,6 +103,10 @@ ls_result ls_store_model_submit(ls_store_model *model, int64_t now_ns, uint32_t 
 ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t token, ls_store_completion *done,
                                ls_store_effect *effect);
 
+/* Is a wake-up that the model asks for one of a request's own latency (rather than a link's or the queue's turn)? A driver that
+ * makes the store slow lengthens these alone. */
+bool ls_store_model_is_latency(uint64_t token);
+
 /* Puts an object in place without a request, for a prefilled world; an existing one is replaced. The manifest is
  * retained; data keys name LS_OBJECT_DATA, LS_OBJECT_FLOOR or LS_OBJECT_CHECKPOINT objects. */
 ls_result ls_store_model_install_manifest(ls_store_model *model, const ls_manifest *manifest);

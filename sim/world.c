@@ -6,6 +6,16 @@
  *
  * Common random numbers. Each producer has its own counter-based streams for start, arrivals, sizes and its policy, so the
  * k-th batch of a producer is the same under every policy that is compared.
+ *
+ * Lives. A client is one incarnation of a producer: one machine. The first incarnations are clients 0 to count - 1; whoever is
+ * started in place of a crashed or paused one gets the next free client number, so no reply, timer or request of an old machine
+ * can be taken for one of the new. A life that has been replaced but still runs is a zombie: it goes on until it is fenced. What
+ * belongs to the producer and outlives its machines (its source, what is acknowledged) is its `origin`. A restarted producer takes
+ * its batches again from its row's offset; those that an earlier life had taken already are ready at once.
+ *
+ * Drain. With drain_s, production and faults end with the measured time, and the run goes on until every batch that was ever
+ * taken is acknowledged; then it waits for whatever still lingers in the network, and counts the manifest. What does not come to
+ * that end in time has lost a batch or lost its way, and the run fails.
  */
 #include "sim/world.h"
 
@@ -19,19 +29,46 @@
 #include <math.h>
 #include <string.h>
 
-enum { TIMER_WAKE = 1, TIMER_START, TIMER_ARRIVAL, TIMER_MEASURE, TIMER_SERIES, TIMER_END };
+enum {
+    TIMER_WAKE = 1, TIMER_START, TIMER_ARRIVAL, TIMER_MEASURE, TIMER_SERIES, TIMER_END,
+    TIMER_CRASH, TIMER_CRASH_ONCE, TIMER_RESTART, TIMER_PAUSE, TIMER_PAUSE_ONCE, TIMER_RESUME, TIMER_TAKEOVER, TIMER_LIMIT,
+    TIMER_SETTLED
+};
 
 #define SERIES_POINTS_MAX 2000u
 
+/* What reached a paused machine: it is handled when the pause is over, in this order. */
+typedef struct deferred {
+    uint32_t kind; /* of timer; 0: a reply */
+    ls_store_reply reply;
+} deferred;
+
 typedef struct member {
     ls_producer machine;
-    uint64_t published; /* batches since measurement began */
-    uint32_t arrivals;  /* drawn so far */
-    uint32_t sizes;
+    deferred *waiting; /* owned; NULL unless paused once */
+    uint32_t waiting_count, waiting_capacity;
+    uint64_t next_offset; /* source offset of the next batch to take */
+    uint32_t producer;
     uint32_t next_free; /* open arrivals: list of machines not in use */
     bool holding;       /* a ready batch waits for room */
     bool in_use;        /* open arrivals */
+    bool alive;
+    bool paused;
+    bool crashing; /* at a point of the protocol inside the step under way */
 } member;
+
+/* A producer, whatever machine runs it. */
+typedef struct origin {
+    uint64_t published; /* batches since measurement began */
+    uint64_t base_offset, taken, acknowledged; /* source offsets: before the run, taken by any life, known to be committed */
+    int64_t crashed_ns; /* LS_NEVER_NS: not down */
+    uint32_t arrivals;  /* drawn so far */
+    uint32_t client;    /* the newest life; NO_CLIENT while there is none */
+    uint32_t lives;     /* started so far */
+    uint32_t crashes_drawn, pauses_drawn, points_drawn;
+} origin;
+
+#define NO_CLIENT UINT32_MAX
 
 typedef struct totals {
     uint64_t published, published_bytes, commits, committed_batches;
@@ -40,6 +77,8 @@ typedef struct totals {
     uint64_t manifest_bytes_up, manifest_bytes_down, lost_put_bytes;
     double won_put_s, lost_put_s, attempt_s;
     uint64_t gave_up;
+    uint64_t crashes, fenced, recovered, recoveries, duplicates_refused; /* of the whole run */
+    double recovery_s;
 } totals;
 
 struct ls_world {
@@ -53,11 +92,17 @@ struct ls_world {
     bool sees_effects; /* the driver tells when a version takes effect */
     const ls_manifest *initial;
     const ls_manifest *head; /* newest version that took effect, where the driver tells; else the initial one */
-    member *members;
+    member *members; /* the first lives */
+    member **later;  /* the lives after them, by client - count; NULL when over */
+    uint32_t later_count, later_capacity;
+    origin *origins;
     uint32_t count;
+    bool draining, drained;
+    int64_t drained_ns;
     uint32_t first_free;
     uint32_t *turn; /* oracle: ring of producers in order of asking */
     uint32_t turn_head, turn_count, turn_holder;
+    uint32_t asking; /* the client whose machine is being stepped */
     bool turn_taken;
     bool measuring;
     int64_t measure_from_ns, end_ns;
@@ -80,6 +125,11 @@ static uint64_t incarnation_of(const ls_world *w, uint32_t index)
 {
     ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_IDENTITY, index);
     return ls_random_next(&stream) | 1;
+}
+
+static member *life_of(const ls_world *w, uint32_t client)
+{
+    return client < w->count ? &w->members[client] : w->later[client - w->count];
 }
 
 static bool is_open(const ls_world *w)
@@ -126,10 +176,16 @@ done:
 static ls_result init_member(ls_world *w, uint32_t index, int64_t now_ns)
 {
     member *m = &w->members[index];
+    origin *o = &w->origins[index];
     ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_POLICY, index);
     ls_producer_init(&m->machine, &w->protocol, index, incarnation_of(w, index), stream);
+    m->producer = index;
+    m->alive = true;
+    *o = (origin){.client = index, .lives = 1, .crashed_ns = LS_NEVER_NS};
     if (!w->scenario->producers.established) return LS_OK;
-    return ls_producer_adopt(&m->machine, w->head, index, now_ns);
+    ls_result result = ls_producer_adopt(&m->machine, w->head, index, now_ns);
+    o->base_offset = o->taken = o->acknowledged = m->next_offset = m->machine.source_begin;
+    return result;
 }
 
 static int64_t oracle_next_turn(void *context, const ls_commit_view *view);
@@ -164,15 +220,16 @@ ls_world *ls_world_new(const ls_scenario *scenario, uint64_t seed, uint64_t repl
     w->replication = replication;
     w->count = (uint32_t)scenario->producers.count;
     configure(w);
-    ls_invariants_init(&w->invariants, LS_CHECK_NEW, exists, exists_context);
-    w->checks = exists != NULL;
+    ls_invariants_init(&w->invariants, scenario->check_everything ? LS_CHECK_ALL : LS_CHECK_NEW, exists, exists_context);
+    w->checks = exists != NULL || scenario->check_everything;
     ls_histogram_init(&w->publish_delay);
     ls_histogram_init(&w->won_put);
     ls_histogram_init(&w->lost_put);
     w->open_stream = ls_random_open(seed, replication, LS_RANDOM_ARRIVAL, UINT32_MAX);
     w->members = ls_allocate_array(w->count, sizeof *w->members);
     w->turn = ls_allocate_array(w->count, sizeof *w->turn);
-    if (w->members == NULL || w->turn == NULL || build_initial(w) != LS_OK) goto fail;
+    w->origins = ls_allocate_array(w->count, sizeof *w->origins);
+    if (w->members == NULL || w->turn == NULL || w->origins == NULL || build_initial(w) != LS_OK) goto fail;
     for (uint32_t i = 0; i < w->count; i++) {
         if (init_member(w, i, 0) != LS_OK) goto fail;
         w->members[i].next_free = i + 1;
@@ -186,10 +243,28 @@ fail:
     return NULL;
 }
 
+static void clear_life(member *m)
+{
+    for (uint32_t i = 0; i < m->waiting_count; i++) {
+        if (m->waiting[i].kind == 0) ls_manifest_release(m->waiting[i].reply.manifest);
+    }
+    ls_free(m->waiting);
+    m->waiting = NULL;
+    m->waiting_count = m->waiting_capacity = 0;
+    ls_producer_clear(&m->machine);
+    m->alive = m->paused = m->holding = m->crashing = false;
+}
+
 void ls_world_free(ls_world *w)
 {
     if (w == NULL) return;
-    for (uint32_t i = 0; w->members != NULL && i < w->count; i++) ls_producer_clear(&w->members[i].machine);
+    for (uint32_t i = 0; w->members != NULL && i < w->count; i++) clear_life(&w->members[i]);
+    for (uint32_t i = 0; i < w->later_count; i++) {
+        if (w->later[i] != NULL) clear_life(w->later[i]);
+        ls_free(w->later[i]);
+    }
+    ls_free(w->later);
+    ls_free(w->origins);
     ls_free(w->members);
     ls_free(w->turn);
     ls_manifest_release(w->initial);
@@ -220,8 +295,20 @@ const double *ls_world_series(const ls_world *w, uint32_t *count, int64_t *step_
 
 bool ls_world_source_range(const ls_world *w, const ls_key *key, uint64_t *begin, uint64_t *end)
 {
-    if (key->kind != LS_OBJECT_DATA || key->number >= w->count) return false;
-    return ls_producer_source_range(&w->members[key->number].machine, key->sequence, begin, end);
+    if (key->kind != LS_OBJECT_DATA || key->number >= w->count || w->origins[key->number].client == NO_CLIENT) return false;
+    const ls_producer *machine = &life_of(w, w->origins[key->number].client)->machine;
+    return ls_producer_source_range(machine, key->sequence, begin, end);
+}
+
+int64_t ls_world_end_ns(const ls_world *w)
+{
+    return w->end_ns;
+}
+
+uint32_t ls_world_producer(const ls_world *w, uint32_t client)
+{
+    if (client < w->count) return client;
+    return life_of(w, client) == NULL ? NO_CLIENT : life_of(w, client)->producer;
 }
 
 /* --- the oracle: producers take turns in the order in which they asked, one attempt in flight ----------------------- */
@@ -229,8 +316,8 @@ bool ls_world_source_range(const ls_world *w, const ls_key *key, uint64_t *begin
 static int64_t oracle_next_turn(void *context, const ls_commit_view *view)
 {
     ls_world *w = context;
-    uint32_t index = view->own_slot;
-    if (view->pending_batches == 0 || index >= w->count) return LS_NEVER_NS;
+    uint32_t index = w->asking;
+    if (view->pending_batches == 0) return LS_NEVER_NS;
     if (w->turn_taken && w->turn_holder == index) w->turn_taken = false; /* its attempt ended; it asks anew */
     if (!w->turn_taken && w->turn_count == 0) {
         w->turn_taken = true;
@@ -256,7 +343,8 @@ static ls_result oracle_pass_turn(ls_world *w, uint32_t index, int64_t now_ns)
         w->turn_head = (w->turn_head + 1) % w->count;
         w->turn_count--;
         const ls_producer *machine = &w->members[next].machine;
-        if (machine->ready_count == 0 || ls_producer_is_committing(machine)) continue;
+        bool has_nothing = machine->joined && machine->ready_count == 0;
+        if (has_nothing || ls_producer_is_committing(machine)) continue;
         w->turn_taken = true;
         w->turn_holder = next;
         ls_event event = {.kind = LS_EVENT_GO, .now_ns = now_ns};
@@ -287,24 +375,43 @@ static ls_result fail_step(ls_world *w, ls_result result, uint32_t index, const 
     return ls_fail(&w->error, result, "producer %" PRIu32 ": %s", index, what);
 }
 
-static ls_result note_published(ls_world *w, uint32_t index, const ls_published_report *published, int64_t now_ns)
+static ls_result set_timer(ls_world *w, int64_t at_ns, uint32_t kind, uint32_t entity)
 {
-    member *m = &w->members[index];
-    w->published_ever += published->count;
-    if (w->checks) {
-        ls_result result = ls_invariants_acknowledged(&w->invariants, index, published->source_end, &w->error);
-        if (result != LS_OK) return result;
-    }
+    if (at_ns == LS_NEVER_NS) return LS_OK;
+    return w->driver.timer(w->driver.context, at_ns, kind, entity, 0);
+}
+
+/* Offsets below source_end of a producer are now known to be committed; returns how many of them are news. */
+static uint32_t acknowledge(ls_world *w, uint32_t producer, uint64_t source_end, int64_t now_ns)
+{
+    origin *o = &w->origins[producer];
+    if (source_end <= o->acknowledged) return 0; /* a zombie hears late of what its successor found in the row */
+    uint32_t news = (uint32_t)(source_end - o->acknowledged);
+    o->acknowledged = source_end;
+    w->published_ever += news;
     if (w->scenario->batches.law == LS_ARRIVAL_ONCE) {
         w->unfinished--;
         w->completion_sum_s += ls_seconds(now_ns);
     }
-    if (!w->measuring) return LS_OK;
-    m->published += published->count;
-    w->sum.published += published->count;
+    if (!w->measuring) return news;
+    o->published += news;
+    w->sum.published += news;
+    return news;
+}
+
+static ls_result note_published(ls_world *w, uint32_t client, const ls_published_report *published, int64_t now_ns)
+{
+    member *m = life_of(w, client);
+    if (w->checks) {
+        ls_result result = ls_invariants_acknowledged(&w->invariants, m->producer, published->source_end, &w->error);
+        if (result != LS_OK) return result;
+    }
+    uint32_t news = acknowledge(w, m->producer, published->source_end, now_ns);
+    if (!w->measuring || news == 0) return LS_OK;
     w->sum.published_bytes += published->bytes;
     w->sum.commits++;
-    for (uint32_t i = 0; i < published->count; i++) {
+    uint32_t first = published->count > news ? published->count - news : 0;
+    for (uint32_t i = first; i < published->count; i++) {
         int64_t ready_ns = ls_producer_ready_ns(&m->machine, published->first_sequence + i);
         if (ls_histogram_record(&w->publish_delay, now_ns - ready_ns) != LS_OK) return LS_ERROR_MEMORY;
     }
@@ -333,32 +440,178 @@ static ls_result note_attempt(ls_world *w, const ls_attempt_report *attempt, int
     return LS_OK;
 }
 
-static ls_result set_timer(ls_world *w, int64_t at_ns, uint32_t kind, uint32_t entity)
+/* --- the lives of a producer ------------------------------------------------------------------------------------------- */
+
+static bool can_be_replaced(const ls_world *w)
 {
-    if (at_ns == LS_NEVER_NS) return LS_OK;
-    return w->driver.timer(w->driver.context, at_ns, kind, entity, 0);
+    return ls_faults_replace(&w->scenario->faults);
 }
 
-static ls_result carry_out(ls_world *w, uint32_t index, const ls_actions *actions, int64_t now_ns, bool *attempt_ended)
+static bool faults_are_over(const ls_world *w, int64_t now_ns)
+{
+    return now_ns >= w->end_ns;
+}
+
+static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, bool first);
+
+/* While draining: what another life had taken and did not publish falls to the newest one. */
+static ls_result pass_on(ls_world *w, uint32_t producer, int64_t now_ns)
+{
+    uint32_t client = w->origins[producer].client;
+    return !w->draining || client == NO_CLIENT ? LS_OK : schedule_arrival(w, client, now_ns, false);
+}
+
+/* Gives a life up. If its producer has no other, the next one starts after restart_s. */
+static ls_result end_life(ls_world *w, uint32_t client, int64_t now_ns)
+{
+    member *m = life_of(w, client);
+    origin *o = &w->origins[m->producer];
+    uint32_t producer = m->producer;
+    clear_life(m);
+    if (client >= w->count) {
+        ls_free(m);
+        w->later[client - w->count] = NULL;
+    }
+    if (o->client != client) return pass_on(w, producer, now_ns);
+    o->client = NO_CLIENT;
+    for (uint32_t i = 0; i < w->later_count + 1; i++) { /* a zombie that came back in time may own the row: it goes on */
+        uint32_t other = i == 0 ? producer : w->count + w->later_count - i;
+        const member *left = life_of(w, other);
+        if (left == NULL || !left->alive || left->producer != producer) continue;
+        o->client = other;
+        o->crashed_ns = LS_NEVER_NS;
+        return pass_on(w, producer, now_ns);
+    }
+    return set_timer(w, now_ns + ls_nanoseconds(w->scenario->faults.restart_s), TIMER_RESTART, producer);
+}
+
+static ls_result crash(ls_world *w, uint32_t client, int64_t now_ns)
+{
+    origin *o = &w->origins[life_of(w, client)->producer];
+    w->sum.crashes++;
+    if (o->client == client && o->crashed_ns == LS_NEVER_NS) o->crashed_ns = now_ns;
+    return end_life(w, client, now_ns);
+}
+
+/* Does the passage of a point of the protocol end in a crash? */
+static bool crashes_at(ls_world *w, uint32_t client, ls_crash_point point, int64_t now_ns)
+{
+    const ls_fault_config *faults = &w->scenario->faults;
+    if (faults->crash_point != point || faults->crash_share <= 0 || faults_are_over(w, now_ns)) return false;
+    uint32_t producer = life_of(w, client)->producer;
+    ls_random stream = ls_faults_stream(w->seed, w->replication, LS_FAULT_CRASH_POINTS, producer,
+                                        w->origins[producer].points_drawn++);
+    return ls_random_uniform(&stream) < faults->crash_share;
+}
+
+static ls_result step(ls_world *w, uint32_t client, const ls_event *event);
+
+static ls_result grow_later(ls_world *w)
+{
+    if (w->later_count < w->later_capacity) return LS_OK;
+    uint32_t capacity = w->later_capacity == 0 ? 16 : 2 * w->later_capacity;
+    member **grown = ls_allocate_array(capacity, sizeof(member *));
+    if (grown == NULL) return LS_ERROR_MEMORY;
+    if (w->later_count > 0) memcpy(grown, w->later, w->later_count * sizeof(member *));
+    ls_free(w->later);
+    w->later = grown;
+    w->later_capacity = capacity;
+    return LS_OK;
+}
+
+/* Another incarnation of a producer starts, and joins by a commit of its own. */
+static ls_result start_life(ls_world *w, uint32_t producer, int64_t now_ns)
+{
+    origin *o = &w->origins[producer];
+    member *m = ls_allocate_array(1, sizeof *m);
+    if (m == NULL || grow_later(w) != LS_OK) {
+        ls_free(m);
+        return fail_step(w, LS_ERROR_MEMORY, producer, "out of memory for its next incarnation");
+    }
+    uint32_t client = w->count + w->later_count;
+    w->later[w->later_count++] = m;
+    ls_random identity = ls_random_open(w->seed, w->replication, LS_RANDOM_IDENTITY, producer);
+    identity.index = o->lives;
+    ls_random policy = ls_random_open(w->seed, w->replication, LS_RANDOM_POLICY, producer);
+    policy.index = (uint64_t)o->lives << 32;
+    ls_producer_init(&m->machine, &w->protocol, producer, ls_random_next(&identity) | 1, policy);
+    m->producer = producer;
+    m->alive = true;
+    o->client = client;
+    o->lives++;
+    ls_event event = {.kind = LS_EVENT_START, .now_ns = now_ns};
+    return step(w, client, &event);
+}
+
+static ls_result note_joined(ls_world *w, uint32_t client, uint64_t source_offset, int64_t now_ns)
+{
+    member *m = life_of(w, client);
+    origin *o = &w->origins[m->producer];
+    m->next_offset = source_offset;
+    if (o->lives == 1) return set_timer(w, now_ns, TIMER_ARRIVAL, client);
+    if (w->checks) {
+        ls_result result = ls_invariants_acknowledged(&w->invariants, m->producer, source_offset, &w->error);
+        if (result != LS_OK) return result;
+    }
+    w->sum.recovered += acknowledge(w, m->producer, source_offset, now_ns);
+    if (o->crashed_ns != LS_NEVER_NS) {
+        w->sum.recoveries++;
+        w->sum.recovery_s += ls_seconds(now_ns - o->crashed_ns);
+        o->crashed_ns = LS_NEVER_NS;
+    }
+    return schedule_arrival(w, client, now_ns, false);
+}
+
+static ls_result note_fenced(ls_world *w, uint32_t client)
+{
+    member *m = life_of(w, client);
+    if (!can_be_replaced(w)) return fail_step(w, LS_ERROR_VIOLATED, m->producer, "was fenced although nobody restarted it");
+    w->sum.fenced++;
+    w->sum.duplicates_refused += m->machine.ready_count;
+    return LS_OK;
+}
+
+static void drop_request(const ls_store_request *request)
+{
+    if (request->operation == LS_PUT) ls_manifest_release(request->manifest);
+}
+
+static ls_result send(ls_world *w, uint32_t client, const ls_store_request *request, int64_t now_ns)
+{
+    member *m = life_of(w, client);
+    bool commits = request->operation == LS_PUT && request->key.kind == LS_OBJECT_MANIFEST;
+    if (commits && crashes_at(w, client, LS_CRASH_BEFORE_PUT, now_ns)) {
+        m->crashing = true;
+        drop_request(request);
+        return LS_OK;
+    }
+    count_request(w, request);
+    ls_result result = w->driver.submit(w->driver.context, client, request);
+    if (result == LS_OK && commits && crashes_at(w, client, LS_CRASH_AFTER_PUT_SENT, now_ns)) m->crashing = true;
+    return result;
+}
+
+static ls_result carry_out(ls_world *w, uint32_t client, const ls_actions *actions, int64_t now_ns, bool *attempt_ended)
 {
     ls_result result = LS_OK;
+    const member *m = life_of(w, client);
     for (uint32_t i = 0; i < actions->count && result == LS_OK; i++) {
         const ls_action *action = &actions->item[i];
         switch (action->kind) {
         case LS_ACTION_REQUEST:
-            count_request(w, &action->request);
-            result = w->driver.submit(w->driver.context, index, &action->request);
+            if (m->crashing) drop_request(&action->request);
+            else result = send(w, client, &action->request, now_ns);
             break;
-        case LS_ACTION_WAKE: result = set_timer(w, action->wake_ns, TIMER_WAKE, index); break;
-        case LS_ACTION_PUBLISHED: result = note_published(w, index, &action->published, now_ns); break;
+        case LS_ACTION_WAKE: result = set_timer(w, action->wake_ns, TIMER_WAKE, client); break;
+        case LS_ACTION_PUBLISHED: result = note_published(w, client, &action->published, now_ns); break;
         case LS_ACTION_ATTEMPT:
             *attempt_ended = true;
             result = note_attempt(w, &action->attempt, now_ns);
             break;
-        case LS_ACTION_JOINED: result = set_timer(w, now_ns, TIMER_ARRIVAL, index); break;
-        case LS_ACTION_FENCED: return fail_step(w, LS_ERROR_VIOLATED, index, "was fenced although nobody restarted it");
+        case LS_ACTION_JOINED: result = note_joined(w, client, action->source_offset, now_ns); break;
+        case LS_ACTION_FENCED: result = note_fenced(w, client); break;
         case LS_ACTION_FAILED:
-            return fail_step(w, LS_ERROR_IO, index, "the store denied or garbled a request; see the store's message");
+            return fail_step(w, LS_ERROR_IO, m->producer, "the store denied or garbled a request; see the store's message");
         case LS_ACTION_FINISHED:
         case LS_ACTION_STEP:
         case LS_ACTION_BEHIND: break;
@@ -367,13 +620,16 @@ static ls_result carry_out(ls_world *w, uint32_t index, const ls_actions *action
     return result;
 }
 
-static uint64_t draw_bytes(ls_world *w, uint32_t index)
+/* --- batches ---------------------------------------------------------------------------------------------------------- */
+
+/* The size of the batch that begins at a source offset: the same whenever, and however often, it is made. */
+static uint64_t draw_bytes(ls_world *w, uint32_t producer, uint64_t offset)
 {
     const ls_scenario *s = w->scenario;
     double bytes = (double)s->batches.bytes, sigma = s->batches.bytes_sigma;
     if (sigma > 0) {
-        ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_BATCH_BYTES, index);
-        stream.index = w->members[index].sizes++;
+        ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_BATCH_BYTES, producer);
+        stream.index = offset - w->origins[producer].base_offset;
         bytes *= exp(sigma * ls_random_normal(&stream) - 0.5 * sigma * sigma);
     }
     double least = (double)ls_tgb_footer_bytes((uint32_t)s->batches.data_parallel, (uint32_t)s->batches.context_parallel);
@@ -387,11 +643,11 @@ static bool has_room(const ls_world *w, const member *m)
 }
 
 /* Seconds until a producer's next batch after the one before; regular arrivals begin at a random phase. */
-static double draw_gap_s(ls_world *w, uint32_t index, bool first)
+static double draw_gap_s(ls_world *w, uint32_t producer, bool first)
 {
     const ls_scenario *s = w->scenario;
-    ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_ARRIVAL, index);
-    stream.index = w->members[index].arrivals++;
+    ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_ARRIVAL, producer);
+    stream.index = w->origins[producer].arrivals++;
     if (s->batches.law == LS_ARRIVAL_POISSON) return ls_random_exponential(&stream) / s->batches.rate_per_s;
     if (s->batches.law == LS_ARRIVAL_REGULAR) return (first ? ls_random_uniform(&stream) : 1.0) / s->batches.rate_per_s;
     return 0.0;
@@ -399,64 +655,88 @@ static double draw_gap_s(ls_world *w, uint32_t index, bool first)
 
 static ls_result deliver_batch(ls_world *w, uint32_t index, int64_t now_ns);
 
+static ls_result look_for_end(ls_world *w, int64_t now_ns);
+
 /* One event for one machine, and what follows from it, until nothing more follows at this instant. */
-static ls_result step(ls_world *w, uint32_t index, const ls_event *event)
+static ls_result step(ls_world *w, uint32_t client, const ls_event *event)
 {
-    member *m = &w->members[index];
+    member *m = life_of(w, client);
     ls_actions actions;
     bool attempt_ended = false;
     uint32_t gave_up = m->machine.gave_up;
+    w->asking = client;
     ls_result result = ls_producer_step(&m->machine, event, &actions);
-    if (result != LS_OK) return fail_step(w, result, index, ls_result_name(result));
+    if (result != LS_OK) return fail_step(w, result, m->producer, ls_result_name(result));
     if (w->measuring) w->sum.gave_up += m->machine.gave_up - gave_up;
-    result = carry_out(w, index, &actions, event->now_ns, &attempt_ended);
+    result = carry_out(w, client, &actions, event->now_ns, &attempt_ended);
     if (result != LS_OK) return result;
+    if (m->crashing) return crash(w, client, event->now_ns);
+    if (m->machine.end == LS_PRODUCER_FENCED) {
+        result = end_life(w, client, event->now_ns);
+        return result == LS_OK ? look_for_end(w, event->now_ns) : result;
+    }
     if (attempt_ended && uses_oracle(w) && !ls_producer_is_committing(&m->machine)) {
-        result = oracle_pass_turn(w, index, event->now_ns);
+        result = oracle_pass_turn(w, client, event->now_ns);
         if (result != LS_OK) return result;
     }
     if (attempt_ended && is_open(w)) { /* tried once, and is gone */
         ls_producer_clear(&m->machine);
         m->in_use = false;
         m->next_free = w->first_free;
-        w->first_free = index;
+        w->first_free = client;
         return LS_OK;
     }
-    if (w->scenario->batches.law == LS_ARRIVAL_ONCE && w->unfinished == 0) w->driver.stop(w->driver.context);
-    if (m->holding && has_room(w, m)) return deliver_batch(w, index, event->now_ns);
-    return LS_OK;
+    if (w->scenario->batches.law == LS_ARRIVAL_ONCE && w->unfinished == 0 && w->scenario->drain_s <= 0) {
+        w->driver.stop(w->driver.context);
+    }
+    if (m->holding && has_room(w, m)) return deliver_batch(w, client, event->now_ns);
+    return w->draining ? look_for_end(w, event->now_ns) : LS_OK;
 }
 
-static ls_result schedule_arrival(ls_world *w, uint32_t index, int64_t now_ns, bool first)
+/* Batches that an earlier life of the producer had taken are ready: their source is still there. */
+static bool takes_again(const ls_world *w, const member *m)
 {
+    return m->next_offset < w->origins[m->producer].taken;
+}
+
+static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, bool first)
+{
+    member *m = life_of(w, client);
+    if (takes_again(w, m)) return set_timer(w, now_ns, TIMER_ARRIVAL, client);
+    if (w->draining) return LS_OK;
     switch ((ls_arrival_law)w->scenario->batches.law) {
     case LS_ARRIVAL_POISSON:
     case LS_ARRIVAL_REGULAR:
-        return set_timer(w, now_ns + ls_nanoseconds(draw_gap_s(w, index, first)), TIMER_ARRIVAL, index);
-    case LS_ARRIVAL_CLOSED: w->members[index].holding = true; return LS_OK; /* ready as soon as there is room */
+        return set_timer(w, now_ns + ls_nanoseconds(draw_gap_s(w, m->producer, first)), TIMER_ARRIVAL, client);
+    case LS_ARRIVAL_CLOSED: m->holding = true; return LS_OK; /* ready as soon as there is room */
     case LS_ARRIVAL_ONCE:
+        return m->next_offset == w->origins[m->producer].base_offset ? set_timer(w, now_ns, TIMER_ARRIVAL, client) : LS_OK;
     case LS_ARRIVAL_OPEN: break;
     }
     return LS_OK;
 }
 
-static ls_result deliver_batch(ls_world *w, uint32_t index, int64_t now_ns)
+static ls_result deliver_batch(ls_world *w, uint32_t client, int64_t now_ns)
 {
-    member *m = &w->members[index];
+    member *m = life_of(w, client);
     m->holding = false;
-    ls_result result = schedule_arrival(w, index, now_ns, false);
+    if (w->draining && !takes_again(w, m)) return look_for_end(w, now_ns);
+    uint64_t offset = m->next_offset++;
+    origin *o = &w->origins[m->producer];
+    if (o->taken < m->next_offset) o->taken = m->next_offset;
+    ls_result result = schedule_arrival(w, client, now_ns, false);
     if (result != LS_OK) return result;
-    ls_event event = {.kind = LS_EVENT_BATCH, .now_ns = now_ns, .batch_bytes = draw_bytes(w, index),
+    ls_event event = {.kind = LS_EVENT_BATCH, .now_ns = now_ns, .batch_bytes = draw_bytes(w, m->producer, offset),
                       .batch_source_count = 1,
                       .batch_footer_bytes = (uint32_t)ls_tgb_footer_bytes((uint32_t)w->scenario->batches.data_parallel,
                                                                           (uint32_t)w->scenario->batches.context_parallel)};
-    return step(w, index, &event);
+    return step(w, client, &event);
 }
 
-static ls_result arrive(ls_world *w, uint32_t index, int64_t now_ns)
+static ls_result arrive(ls_world *w, uint32_t client, int64_t now_ns)
 {
-    member *m = &w->members[index];
-    if (has_room(w, m)) return deliver_batch(w, index, now_ns);
+    member *m = life_of(w, client);
+    if (has_room(w, m)) return deliver_batch(w, client, now_ns);
     m->holding = true;
     return LS_OK;
 }
@@ -480,7 +760,173 @@ static ls_result open_arrival(ls_world *w, int64_t now_ns)
     ls_producer_init(&m->machine, &w->protocol, index, 0, policy);
     result = ls_producer_adopt(&m->machine, w->head, index, now_ns);
     if (result != LS_OK) return fail_step(w, result, index, "cannot adopt its row");
+    m->next_offset = w->origins[index].taken = w->origins[index].acknowledged = m->machine.source_begin;
     return deliver_batch(w, index, now_ns);
+}
+
+/* --- faults of producers, and the end ------------------------------------------------------------------------------- */
+
+static ls_result schedule_fault(ls_world *w, uint32_t producer, int64_t now_ns, bool pause)
+{
+    const ls_fault_config *faults = &w->scenario->faults;
+    double rate_per_s = pause ? faults->pause_rate_per_s : faults->crash_rate_per_s;
+    if (rate_per_s <= 0) return LS_OK;
+    origin *o = &w->origins[producer];
+    ls_random stream = ls_faults_stream(w->seed, w->replication, pause ? LS_FAULT_PAUSES : LS_FAULT_CRASHES, producer,
+                                        pause ? o->pauses_drawn++ : o->crashes_drawn++);
+    int64_t at_ns = now_ns + ls_nanoseconds(ls_random_exponential(&stream) / rate_per_s);
+    return at_ns < w->end_ns ? set_timer(w, at_ns, pause ? TIMER_PAUSE : TIMER_CRASH, producer) : LS_OK;
+}
+
+static ls_result schedule_faults(ls_world *w)
+{
+    const ls_fault_config *faults = &w->scenario->faults;
+    ls_result result = LS_OK;
+    for (uint32_t i = 0; i < w->count && result == LS_OK; i++) {
+        result = schedule_fault(w, i, 0, false);
+        if (result == LS_OK) result = schedule_fault(w, i, 0, true);
+        if (result == LS_OK && faults->crash_at_s > 0 && i < faults->crash_at_count) {
+            result = set_timer(w, ls_nanoseconds(faults->crash_at_s), TIMER_CRASH_ONCE, i);
+        }
+        if (result == LS_OK && faults->pause_at_s > 0 && i < faults->pause_at_count) {
+            result = set_timer(w, ls_nanoseconds(faults->pause_at_s), TIMER_PAUSE_ONCE, i);
+        }
+    }
+    return result;
+}
+
+static ls_result crash_producer(ls_world *w, uint32_t producer, int64_t now_ns)
+{
+    uint32_t client = w->origins[producer].client;
+    return client == NO_CLIENT || faults_are_over(w, now_ns) ? LS_OK : crash(w, client, now_ns);
+}
+
+static ls_result pause_producer(ls_world *w, uint32_t producer, int64_t now_ns)
+{
+    const ls_fault_config *faults = &w->scenario->faults;
+    uint32_t client = w->origins[producer].client;
+    if (client == NO_CLIENT || faults_are_over(w, now_ns) || life_of(w, client)->paused) return LS_OK;
+    life_of(w, client)->paused = true;
+    ls_result result = set_timer(w, now_ns + ls_nanoseconds(faults->pause_s), TIMER_RESUME, client);
+    if (result != LS_OK || faults->takeover_s <= 0 || faults->takeover_s >= faults->pause_s) return result;
+    return set_timer(w, now_ns + ls_nanoseconds(faults->takeover_s), TIMER_TAKEOVER, client);
+}
+
+static ls_result defer(member *m, uint32_t kind, const ls_store_reply *reply)
+{
+    if (m->waiting_count == m->waiting_capacity) {
+        uint32_t capacity = m->waiting_capacity == 0 ? 4 : 2 * m->waiting_capacity;
+        deferred *grown = ls_reallocate(m->waiting, capacity * sizeof *grown);
+        if (grown == NULL) return LS_ERROR_MEMORY;
+        m->waiting = grown;
+        m->waiting_capacity = capacity;
+    }
+    m->waiting[m->waiting_count++] = (deferred){.kind = kind};
+    if (reply != NULL) m->waiting[m->waiting_count - 1].reply = *reply;
+    return LS_OK;
+}
+
+/* The pause is over: everything that came meanwhile is handled in its order. The machine may end on the way. */
+static ls_result resume(ls_world *w, uint32_t client, int64_t now_ns)
+{
+    member *m = life_of(w, client);
+    m->paused = false;
+    deferred *waiting = m->waiting;
+    uint32_t count = m->waiting_count;
+    m->waiting = NULL;
+    m->waiting_count = m->waiting_capacity = 0;
+    ls_result result = LS_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        m = life_of(w, client);
+        if (result == LS_OK && m != NULL && m->alive) {
+            result = waiting[i].kind == 0 ? ls_world_reply(w, now_ns, client, &waiting[i].reply)
+                                          : ls_world_timer(w, now_ns, waiting[i].kind, client, 0);
+        } else if (waiting[i].kind == 0) {
+            ls_manifest_release(waiting[i].reply.manifest);
+        }
+    }
+    ls_free(waiting);
+    return result;
+}
+
+static uint64_t unpublished(const ls_world *w)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < w->count; i++) sum += w->origins[i].taken - w->origins[i].acknowledged;
+    return sum;
+}
+
+/* While draining: is everything published? Then wait for what may still linger in the network, and for the last zombie. */
+static ls_result look_for_end(ls_world *w, int64_t now_ns)
+{
+    if (!w->draining || w->drained || unpublished(w) > 0) return LS_OK;
+    const ls_fault_config *faults = &w->scenario->faults;
+    w->drained = true;
+    w->drained_ns = now_ns;
+    double settle_s = faults->timeout_s + faults->linger_s + faults->pause_s + faults->restart_s + 1;
+    return set_timer(w, now_ns + ls_nanoseconds(settle_s), TIMER_SETTLED, 0);
+}
+
+static ls_result begin_drain(ls_world *w, int64_t now_ns)
+{
+    w->measuring = false;
+    if (w->scenario->drain_s <= 0) {
+        w->driver.stop(w->driver.context);
+        return LS_OK;
+    }
+    w->draining = true;
+    ls_result result = set_timer(w, now_ns + ls_nanoseconds(w->scenario->drain_s), TIMER_LIMIT, 0);
+    for (uint32_t i = 0; i < w->count && result == LS_OK; i++) result = pass_on(w, i, now_ns);
+    return result == LS_OK ? look_for_end(w, now_ns) : result;
+}
+
+static ls_result fail_drain(ls_world *w)
+{
+    uint32_t worst = 0;
+    for (uint32_t i = 1; i < w->count; i++) {
+        const origin *o = &w->origins[i], *before = &w->origins[worst];
+        if (o->taken - o->acknowledged > before->taken - before->acknowledged) worst = i;
+    }
+    const origin *o = &w->origins[worst];
+    return ls_fail(&w->error, LS_ERROR_VIOLATED, "no progress: %" PRIu64 " batches are not published %g s after production and faults "
+                   "ended; producer %" PRIu32 " took offsets below %" PRIu64 " and heard of those below %" PRIu64, unpublished(w),
+                   w->scenario->drain_s, worst, o->taken, o->acknowledged);
+}
+
+/* The whole manifest against what was taken: each source offset of each producer once, in order, none missing, none invented. */
+static ls_result audit(ls_world *w)
+{
+    uint64_t *next = ls_allocate_array(w->count, sizeof *next);
+    if (next == NULL) return LS_ERROR_MEMORY;
+    ls_result result = LS_OK;
+    uint64_t end = w->head == NULL ? 0 : ls_manifest_end_step(w->head);
+    for (uint64_t step_number = 0; step_number < end && result == LS_OK; step_number++) {
+        ls_entry entry;
+        bool listed = ls_manifest_entry(w->head, step_number, &entry);
+        if (listed && entry.producer >= w->count) continue; /* the stranger's history of a lake that was joined */
+        if (!listed || entry.source_begin != next[entry.producer] || entry.source_end != entry.source_begin + 1) {
+            result = ls_fail(&w->error, LS_ERROR_VIOLATED, "step %" PRIu64 " of the last manifest holds offset %" PRIu64 " of producer %"
+                             PRIu64 ", expected offset %" PRIu64, step_number, entry.source_begin, entry.producer,
+                             listed ? next[entry.producer] : 0);
+        } else {
+            next[entry.producer]++;
+        }
+    }
+    for (uint32_t i = 0; i < w->count && result == LS_OK; i++) {
+        if (next[i] == w->origins[i].taken) continue;
+        result = ls_fail(&w->error, LS_ERROR_VIOLATED, "producer %" PRIu32 " took %" PRIu64 " batches, the last manifest lists %" PRIu64,
+                         i, w->origins[i].taken, next[i]);
+    }
+    ls_free(next);
+    return result;
+}
+
+static ls_result finish_drain(ls_world *w)
+{
+    if (unpublished(w) > 0) return fail_drain(w); /* nobody takes new batches while draining, so none can have come back */
+    ls_result result = audit(w);
+    if (result == LS_OK) w->driver.stop(w->driver.context);
+    return result;
 }
 
 /* --- the driver's answers ----------------------------------------------------------------------------------------------- */
@@ -496,6 +942,7 @@ ls_result ls_world_begin(ls_world *w)
         for (uint32_t i = 0; i < w->count; i++) ls_producer_clear(&w->members[i].machine);
         return result == LS_OK ? set_timer(w, 0, TIMER_ARRIVAL, UINT32_MAX) : result;
     }
+    if (result == LS_OK) result = schedule_faults(w);
     for (uint32_t i = 0; i < w->count && result == LS_OK; i++) {
         ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_START, i);
         double start_s = s->producers.start_spread_s * ls_random_uniform(&stream);
@@ -523,21 +970,50 @@ static ls_result record_series(ls_world *w, int64_t now_ns)
     return set_timer(w, now_ns + w->series_step_ns, TIMER_SERIES, 0);
 }
 
+/* A timer of one life: a dead one's is void, a paused one's waits. */
+static ls_result life_timer(ls_world *w, int64_t now_ns, uint32_t kind, uint32_t client)
+{
+    member *m = life_of(w, client);
+    if (m == NULL || !m->alive) return LS_OK;
+    if (kind == TIMER_TAKEOVER) {
+        bool needed = m->paused && w->origins[m->producer].client == client;
+        return needed ? start_life(w, m->producer, now_ns) : LS_OK;
+    }
+    if (kind == TIMER_RESUME) return resume(w, client, now_ns);
+    if (m->paused) return defer(m, kind, NULL);
+    if (kind == TIMER_START) return start_member(w, client, now_ns);
+    if (kind == TIMER_ARRIVAL) return arrive(w, client, now_ns);
+    if (m->machine.wake_ns > now_ns) return LS_OK; /* an older wish, since replaced */
+    ls_event event = {.kind = LS_EVENT_TIMER, .now_ns = now_ns};
+    return step(w, client, &event);
+}
+
 ls_result ls_world_timer(ls_world *w, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument)
 {
     (void)argument;
+    ls_result result = LS_OK;
     switch (kind) {
-    case TIMER_WAKE: {
-        ls_producer *machine = &w->members[entity].machine;
-        if (machine->wake_ns > now_ns) return LS_OK; /* an older wish, since replaced */
-        ls_event event = {.kind = LS_EVENT_TIMER, .now_ns = now_ns};
-        return step(w, entity, &event);
-    }
-    case TIMER_START: return start_member(w, entity, now_ns);
-    case TIMER_ARRIVAL: return entity == UINT32_MAX ? open_arrival(w, now_ns) : arrive(w, entity, now_ns);
+    case TIMER_ARRIVAL:
+        if (entity == UINT32_MAX) return w->draining ? LS_OK : open_arrival(w, now_ns);
+        return life_timer(w, now_ns, kind, entity);
+    case TIMER_WAKE:
+    case TIMER_START:
+    case TIMER_TAKEOVER:
+    case TIMER_RESUME: return life_timer(w, now_ns, kind, entity);
+    case TIMER_CRASH:
+    case TIMER_CRASH_ONCE:
+        result = crash_producer(w, entity, now_ns);
+        return result != LS_OK || kind == TIMER_CRASH_ONCE ? result : schedule_fault(w, entity, now_ns, false);
+    case TIMER_PAUSE:
+    case TIMER_PAUSE_ONCE:
+        result = pause_producer(w, entity, now_ns);
+        return result != LS_OK || kind == TIMER_PAUSE_ONCE ? result : schedule_fault(w, entity, now_ns, true);
+    case TIMER_RESTART: return w->origins[entity].client == NO_CLIENT ? start_life(w, entity, now_ns) : LS_OK;
     case TIMER_MEASURE: w->measuring = true; return LS_OK;
-    case TIMER_SERIES: return record_series(w, now_ns);
-    case TIMER_END: w->driver.stop(w->driver.context); return LS_OK;
+    case TIMER_SERIES: return w->draining ? LS_OK : record_series(w, now_ns);
+    case TIMER_END: return begin_drain(w, now_ns);
+    case TIMER_LIMIT: return w->drained ? LS_OK : fail_drain(w);
+    case TIMER_SETTLED: return finish_drain(w);
     default: return LS_OK;
     }
 }
@@ -548,9 +1024,23 @@ static uint64_t bytes_of(const ls_store_reply *reply, const ls_producer *machine
     return reply->moved_bytes;
 }
 
+static bool crashes_on_reply(ls_world *w, uint32_t client, const ls_store_reply *reply, int64_t now_ns)
+{
+    if (reply->status != LS_REPLY_OK) return false;
+    if (ls_producer_tag_is_upload(reply->tag)) return crashes_at(w, client, LS_CRASH_AFTER_UPLOAD, now_ns);
+    return life_of(w, client)->machine.phase == LS_PRODUCER_READING && crashes_at(w, client, LS_CRASH_AFTER_READ, now_ns);
+}
+
 ls_result ls_world_reply(ls_world *w, int64_t now_ns, uint32_t client, const ls_store_reply *reply)
 {
-    const ls_producer *machine = &w->members[client].machine;
+    member *m = life_of(w, client);
+    bool nobody = m == NULL || (!m->alive && !is_open(w));
+    if (nobody || (!m->paused && crashes_on_reply(w, client, reply, now_ns))) {
+        ls_manifest_release(reply->manifest);
+        return nobody ? LS_OK : crash(w, client, now_ns);
+    }
+    if (m->paused) return defer(m, 0, reply);
+    const ls_producer *machine = &m->machine;
     if (w->measuring) {
         if (!ls_producer_tag_is_upload(reply->tag)) w->sum.manifest_bytes_down += bytes_of(reply, machine);
         bool lost_put = machine->phase == LS_PRODUCER_PUTTING && reply->status != LS_REPLY_OK &&
@@ -559,9 +1049,12 @@ ls_result ls_world_reply(ls_world *w, int64_t now_ns, uint32_t client, const ls_
     }
     ls_event event = {.kind = LS_EVENT_REPLY, .now_ns = now_ns, .reply = reply};
     ls_result result = step(w, client, &event);
+    m = life_of(w, client);
+    if (result != LS_OK || w->sees_effects || m == NULL) return result;
     /* A driver that cannot see effects is told by the machines themselves how far the manifest has come. */
+    machine = &m->machine;
     bool newer = machine->known != NULL && (w->head == NULL || ls_manifest_version(machine->known) > ls_manifest_version(w->head));
-    if (result != LS_OK || w->sees_effects || !newer) return result;
+    if (!newer) return LS_OK;
     ls_manifest_release(w->head);
     w->head = ls_manifest_retain(machine->known);
     return LS_OK;
@@ -577,7 +1070,10 @@ ls_result ls_world_created(ls_world *w, int64_t now_ns, uint32_t client, const l
         ls_result result = ls_invariants_created(&w->invariants, manifest, &w->error);
         if (result != LS_OK) return result;
     }
-    return uses_oracle(w) ? oracle_pass_turn(w, client, now_ns) : LS_OK;
+    if (uses_oracle(w)) return oracle_pass_turn(w, client, now_ns);
+    member *m = life_of(w, client);
+    bool crashes = m != NULL && m->alive && !m->paused && crashes_at(w, client, LS_CRASH_AFTER_PUT_EFFECT, now_ns);
+    return crashes ? crash(w, client, now_ns) : LS_OK;
 }
 
 /* --- closing the books --------------------------------------------------------------------------------------------------- */
@@ -592,7 +1088,7 @@ static double fairness(const ls_world *w)
 {
     double sum = 0, squares = 0;
     for (uint32_t i = 0; i < w->count; i++) {
-        double x = (double)w->members[i].published;
+        double x = (double)w->origins[i].published;
         sum += x;
         squares += x * x;
     }
@@ -634,7 +1130,8 @@ static double offered_batches(const ls_world *w, double measured_s)
 ls_result ls_world_measure(ls_world *w, int64_t now_ns, ls_run_result *result)
 {
     const totals *sum = &w->sum;
-    double measured_s = ls_seconds(now_ns - w->measure_from_ns);
+    if (w->scenario->drain_s > 0 && !w->drained) return fail_drain(w);
+    double measured_s = ls_seconds((now_ns < w->end_ns ? now_ns : w->end_ns) - w->measure_from_ns);
     double decided = (double)(sum->won + sum->lost);
     double attempts = decided + (double)(sum->throttled + sum->aborted + sum->proved);
     double published = (double)sum->published;
@@ -673,6 +1170,12 @@ ls_result ls_world_measure(ls_world *w, int64_t now_ns, ls_run_result *result)
     v[LS_METRIC_GAVE_UP_RATE] = ratio((double)sum->gave_up, measured_s);
     v[LS_METRIC_THROTTLED_SHARE] = ratio((double)sum->throttled, attempts);
     v[LS_METRIC_AMBIGUOUS] = (double)sum->ambiguous;
+    v[LS_METRIC_CRASHES] = (double)sum->crashes;
+    v[LS_METRIC_FENCED] = (double)sum->fenced;
+    v[LS_METRIC_RECOVERY_MEAN] = ratio(sum->recovery_s, (double)sum->recoveries);
+    v[LS_METRIC_RECOVERED_BATCHES] = (double)sum->recovered;
+    v[LS_METRIC_DUPLICATES_REFUSED] = (double)sum->duplicates_refused;
+    v[LS_METRIC_DRAIN] = w->drained ? ls_seconds(w->drained_ns - w->end_ns) : NAN;
     if (w->scenario->batches.law == LS_ARRIVAL_CLOSED) {
         double predicted = 1.0 - v[LS_METRIC_WIN_RATE] * v[LS_METRIC_ATTEMPT_MEAN] / (double)w->count;
         v[LS_METRIC_LITTLE_GAP] = v[LS_METRIC_CONFLICT_SHARE] - predicted;

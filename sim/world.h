@@ -42,6 +42,13 @@ const double *ls_world_series(const ls_world *world, uint32_t *count, int64_t *s
 
 const char *ls_world_error(const ls_world *world);
 
+/* When the measured time ends; faults end with it. */
+int64_t ls_world_end_ns(const ls_world *world);
+
+/* The producer of a client: a client is one incarnation of a producer, and a restart brings a new one. UINT32_MAX for one that has
+ * ended. */
+uint32_t ls_world_producer(const ls_world *world, uint32_t client);
+
 /* The source offsets of a batch that a producer is uploading: real drivers fill the object from them. */
 bool ls_world_source_range(const ls_world *world, const ls_key *key, uint64_t *begin, uint64_t *end);
 

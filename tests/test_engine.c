@@ -2,8 +2,9 @@
  *
  * Each pattern is a rule for the delay of the next event. The reference holds every pending event in an array and finds
  * the least (time, number) by looking at all of them; the engine must hand out exactly the same events, ties included.
- * That no pattern goes quadratic is asserted on a counter of moved events, not on time: an event is moved at most once a
- * level, once into the front and once within the front's ties.
+ * That no pattern goes quadratic is asserted on a counter of moved events, not on time: an event is moved at most once
+ * a level and once into the front, and for each push a front that narrows may send two events back to the buckets, from
+ * which they return.
  */
 #include "manifest/random.h"
 #include "sim/engine.h"
@@ -368,6 +369,25 @@ static void test_grow_hold_shrink(void)
     for (size_t i = 0; i < PATTERNS; i++) grow_hold_shrink(patterns[i].rule);
 }
 
+/* A run stops at its limit long before the next of many far events; then many are scheduled in between, and only then
+ * do the far ones come. What the queue did to look at the far ones must not have moved its present beyond the limit. */
+static void test_filled_gap(void)
+{
+    enum { FAR = 1000, NEAR = 300 };
+    duel both = {.engine = ls_engine_new(), .random = ls_random_open(41, 0, LS_RANDOM_TEST, 0), .rule = delay_far};
+    both.list.events = malloc((FAR + NEAR) * sizeof *both.list.events);
+    CU_ASSERT_FATAL(both.engine != NULL && both.list.events != NULL);
+    for (int i = 0; i < FAR; i++) duel_push(&both);
+    CU_ASSERT_EQUAL(ls_engine_run(both.engine, 12345, 0, duel_handler, &both), LS_ENGINE_TIME_LIMIT);
+    both.rule = delay_all_scales;
+    for (int i = 0; i < NEAR; i++) duel_push(&both);
+    while (both.list.count > 0) duel_pop(&both);
+    CU_ASSERT_EQUAL(both.mistakes, 0);
+    CU_ASSERT_EQUAL(ls_engine_processed(both.engine), FAR + NEAR);
+    ls_engine_free(both.engine);
+    free(both.list.events);
+}
+
 /* ---- the engine's contract ---- */
 
 static void test_refusals(void)
@@ -487,5 +507,6 @@ static void test_out_of_memory(void)
 
 LS_SUITE(engine, {"against a searched list", test_against_reference}, {"mixed patterns", test_mixed_patterns},
          {"fill and drain, sorted", test_fill_and_drain}, {"grow, hold, shrink", test_grow_hold_shrink},
+         {"gap before far events filled", test_filled_gap},
          {"past, never, last moment", test_refusals}, {"limits of a run", test_run_limits},
          {"every growth refused once", test_out_of_memory})

@@ -31,6 +31,14 @@ set linetype 11 linecolor rgb "#cc79a7" linewidth 2 pointtype 1  pointsize 1.0 d
 set linetype 12 linecolor rgb "#e69f00" linewidth 2 pointtype 2  pointsize 1.0 dashtype 2
 set linetype 13 linecolor rgb "#56b4e9" linewidth 2 pointtype 3  pointsize 1.0 dashtype 3
 set linetype 14 linecolor rgb "#888888" linewidth 2 pointtype 7  pointsize 0.6 dashtype 2
+set linetype 15 linecolor rgb "#000000" linewidth 2 pointtype 6  pointsize 1.0 dashtype 2
+set linetype 16 linecolor rgb "#009e73" linewidth 2 pointtype 4  pointsize 1.0 dashtype 2
+set linetype 17 linecolor rgb "#cc79a7" linewidth 2 pointtype 8  pointsize 1.2 dashtype 3
+set linetype 18 linecolor rgb "#0072b2" linewidth 2 pointtype 12 pointsize 1.2 dashtype 4
+set linetype 19 linecolor rgb "#d55e00" linewidth 2 pointtype 14 pointsize 1.0 dashtype 4
+set linetype 20 linecolor rgb "#e69f00" linewidth 2 pointtype 15 pointsize 1.0 dashtype 3
+set linetype 21 linecolor rgb "#56b4e9" linewidth 2 pointtype 10 pointsize 1.2 dashtype 4
+set linetype 22 linecolor rgb "#888888" linewidth 2 pointtype 2  pointsize 1.0 dashtype 3
 
 # The distinct values of a column, in order of appearance, as one string with | between them; word i of it by item().
 column_values(name) = system(sprintf("awk -F '\\t' 'NR==1 {for (i=1;i<=NF;i++) if ($i==\"%s\") c=i; next} !seen[$c]++ {printf \"%%s%%s\", n++ ? \"|\" : \"\", $c}' '%s'", name, data))

@@ -59,8 +59,7 @@ ls_result ls_explore(const ls_explorer_config *config, ls_explorer_progress prog
 
 void ls_explorer_result_clear(ls_explorer_result *result);
 
-/* Writes configuration and path as a text file that ls_explorer_read takes. With narration as comments of a reader's
- * sequence, one line a transition. */
+/* Writes configuration and path as a text file that ls_explorer_read takes: a heading, then one line a transition. LS_ERROR_IO. */
 ls_result ls_explorer_write(const ls_explorer_config *config, const ls_explorer_result *result, FILE *file,
                             ls_error *error);
 

@@ -30,8 +30,9 @@ static void test_probe(void)
     char *prefix = NULL;
     ls_store *store = ls_store_open(getenv("LAKESTREAM_STORE"), &prefix, &error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(store);
-    CU_ASSERT_EQUAL(ls_store_probe(store, prefix, 20260601, &error), LS_OK);
-    if (error.text[0] != 0) fprintf(stderr, "%s\n", error.text);
+    ls_result result = ls_store_probe(store, prefix, 20260601, &error);
+    if (result != LS_OK) fprintf(stderr, "%s\n", error.text);
+    CU_ASSERT_EQUAL(result, LS_OK);
     ls_free(prefix);
     ls_store_destroy(store);
 }

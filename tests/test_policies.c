@@ -314,6 +314,45 @@ static void test_linger(void)
     close_bench(&b);
 }
 
+/* What the store asked for is kept although enough for a commit comes in meanwhile; a new commit starts afresh. */
+static void test_linger_keeps_refusal(void)
+{
+    bench b;
+    open_bench(&b, "linger", 4);
+    set(&b, "batches", 3);
+    b.view.retry_after_ns = 30 * SECOND;
+    b.view.throttles_in_row = 1;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_THROTTLED), 30, 1e-9);
+    b.view.planned_ns = b.decision.try_at_ns;
+    b.view.now_ns += 10 * SECOND;
+    b.view.pending_batches = 50;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_READY), 20, 1e-9);
+    b.view.now_ns += 20 * SECOND;
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0);
+    b.view.planned_ns = b.view.now_ns + 9 * SECOND; /* of lingering, not of a refusal: enough has come in */
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    close_bench(&b);
+}
+
+/* 0.1 s, doubled for each refusal in a row, at most 20 s, half of it drawn; the store's wish is a lower bound. It belongs to
+ * the refusal alone: an attempt that fails for another reason later does not wait for it again. */
+static void test_refusals(void)
+{
+    bench b;
+    open_bench(&b, "immediate", 4);
+    for (uint32_t row = 1; row <= 12; row++) {
+        double most = fmin(20, 0.1 * pow(2, row - 1.0));
+        b.view.throttles_in_row = row;
+        draws(&b, LS_MOMENT_THROTTLED, most / 2, most, 0.75 * most, 0.01 * most);
+    }
+    b.view.throttles_in_row = 1;
+    b.view.retry_after_ns = 7 * SECOND;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_THROTTLED), 7, 1e-9);
+    b.view.throttles_in_row = 0;
+    draws(&b, LS_MOMENT_ABORTED, 0.05, 0.1, 0.075, 0.001);
+    close_bench(&b);
+}
+
 /* Alone with its load at the wanted value, the estimate rests; losses raise it, and it stays within the table. */
 static void test_aloha_estimate(void)
 {
@@ -428,5 +467,6 @@ LS_SUITE(policies, {"immediate", test_immediate}, {"fixed", test_fixed}, {"back-
          {"decorrelated back-off", test_backoff_decorrelated}, {"iceberg preset", test_iceberg_preset},
          {"slotted", test_slotted}, {"dac's gap", test_dac_gap}, {"dac counts live rows", test_dac_counts_live_rows},
          {"dac's readings", test_dac_readings}, {"aimd", test_aimd}, {"delay", test_delay}, {"linger", test_linger},
+         {"linger keeps a refusal", test_linger_keeps_refusal}, {"refusals", test_refusals},
          {"aloha's estimate", test_aloha_estimate}, {"oracle", test_oracle},
          {"properties of all policies", test_properties_of_all}, {"tables", test_tables})

@@ -12,8 +12,8 @@
  * G tries are expected that left no trace; the other m - f were idle, and of them the winners are the only tries. Hence
  *     E[tries | f] = f (1 + G), against m G expected beforehand, and v += gain (f (1 + G) - m G).
  * (A contender that tries is one more contender, one that does not is no news, hence no division by p; as in Rivest.) At the
- * wanted load winners come at G / (1 + G) in w - field's law of open attempts with a constant window - and the sum is zero. Idle
- * alone lowers v by G in each w, as in Rivest's slot; a winner raises it by 1 and, for its w, by G where idle would have taken G.
+ * wanted load winners come at G / (1 + G) in w, the law of open Poisson attempts with a constant window, and the sum is zero. An
+ * idle w lowers v by G, as Rivest's idle slot does; a winner with the w that it blocks raises v by 1.
  * Winners leave the contenders and others arrive; in a steady state as many, so neither appears.
  * Own losses and wins say nothing beyond f: the version that beat us is counted at the next read, our own is one of the f.
  *

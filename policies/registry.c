@@ -29,7 +29,7 @@ static const ls_policy_preset presets[] = {
      {{"base_s", 0.05}, {"cap_s", 60}, {"noise", 0.1}, {"retries", 4}}, 4},
     {"paimon", "backoff-none", "Apache Paimon: 10 retries, 10 ms doubling to 10 s",
      "https://paimon.apache.org/docs/master/maintenance/configurations/", {{"base_s", 0.005}, {"cap_s", 10}, {"retries", 10}}, 3},
-    {"nessie", "backoff-full", "Project Nessie: first sleep 5 to 25 ms, both ends doubling to 250 ms; its limit of 5 s a commit is not modelled",
+    {"nessie", "backoff-full", "Project Nessie: first sleep 5 to 25 ms, doubling up to 250 ms; its 5 s for a commit are not modelled",
      "https://projectnessie.org/nessie-latest/configuration/", {{"base_s", 0.0125}, {"cap_s", 0.25}, {"least_share", 0.2}}, 3},
     {"ducklake", "backoff-equal", "DuckLake: 10 retries, 100 ms, factor 1.5, drawn from half to all of it",
      "https://github.com/duckdb/ducklake/issues/233",

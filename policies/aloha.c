@@ -1,29 +1,30 @@
 /* aloha.c - p-persistent attempts with an estimate of the contenders, after Rivest, re-derived for conditional puts.
  *
- * Rivest's pseudo-Bayesian broadcast (1987) keeps an estimate v of the stations with something to send; each sends in a slot with
- * probability p = 1/v, and v is corrected by what was heard: idle or success v - 1 + arrivals, collision v + 1/(e - 2) + arrivals.
- * Those constants do not carry over, because a conditional put is no collision channel:
- *   - a contended round still has a winner, so "two or more tried" is no lost round. p = 1 would even maximise throughput;
- *     p < 1 is for less waste. The load G = v p (tries in one attempt's duration w, of all producers) is therefore a parameter;
+ * Rivest's pseudo-Bayesian broadcast (1987) keeps an estimate v of the stations with something to send; each sends in a
+ * slot with probability p = 1/v, and v is corrected by what was heard: idle or success v - 1 + arrivals, collision
+ * v + 1/(e - 2) + arrivals. Those constants do not carry over, because a conditional put is no collision channel:
+ *   - a contended round still has a winner, so "two or more tried" is no lost round. p = 1 would even maximise
+ *     throughput; p < 1 is for less waste. The load G = v p (tries of all producers in one attempt's duration w) is
+ *     therefore a parameter;
  *   - every winner leaves a version, for all to read, and nothing else is heard: how many lost is not;
- *   - attempts start at any time: one wins if no other took effect since its own read. After a winner all that come to their
- *     effect within w lose, and the first thereafter wins.
- * So between two reads that lie m attempts' durations apart and f versions: each winner was one try and blocked one w, in which
- * G tries are expected that left no trace; the other m - f were idle, and of them the winners are the only tries. Hence
+ *   - attempts start at any time: one wins if no other took effect since its own read. After a winner all that come to
+ *     their effect within w lose, and the first thereafter wins.
+ * So between two reads that lie m attempts' durations apart and f versions: each winner was one try and blocked one w,
+ * in which G tries are expected that left no trace; in the other m - f the winners were the only tries. Hence
  *     E[tries | f] = f (1 + G), against m G expected beforehand, and v += gain (f (1 + G) - m G).
- * (A contender that tries is one more contender, one that does not is no news, hence no division by p; as in Rivest.) At the
- * wanted load winners come at G / (1 + G) in w, the law of open Poisson attempts with a constant window, and the sum is zero. An
- * idle w lowers v by G, as Rivest's idle slot does; a winner with the w that it blocks raises v by 1.
- * Winners leave the contenders and others arrive; in a steady state as many, so neither appears.
- * Own losses and wins say nothing beyond f: the version that beat us is counted at the next read, our own is one of the f.
+ * (Of the contenders only those that tried were heard, so the correction counts tries and is not divided by p; Rivest's
+ * is the same.) At the wanted load winners come at G / (1 + G) in w, the law of open Poisson attempts with a constant
+ * window, and the sum is zero. An idle w lowers v by G, as Rivest's idle slot does; a winner with the w that it blocks
+ * raises v by 1. Winners leave the contenders and others arrive; in a steady state as many, so neither appears. Own
+ * losses and wins say nothing beyond f: the version that beat us is counted at the next read, our own is one of the f.
  *
- * The estimate starts at the producers in the table (all open rows), stays within 1 and that, and forgets towards it by a small share
- * each time: the sum above is blind to how v is shared out among producers, so without forgetting two that measure slightly
- * different w would drift apart for good. Forgetting errs on the side of less load.
- * A producer with something pending draws the slots to wait from the geometric law of p = G / v, and a phase within the slot.
+ * The estimate starts at the producers in the table (all open rows), stays within 1 and that, and forgets towards it
+ * by a small share each time: the sum above is blind to how v is shared out among producers, so without forgetting two
+ * that measure slightly different w would drift apart for good. Forgetting errs on the side of less load. A producer
+ * with something pending draws the slots to wait from the geometric law of p = G / v, and a phase within the slot.
  *
- * Parameters: wanted_load 0.5 makes a third of the attempts conflict (G / (1 + G)) at a third of the greatest rate of commits;
- * initial_slot_s serves until an attempt was timed.
+ * Parameters: wanted_load 0.5 makes a third of the attempts conflict, G / (1 + G), at a third of the greatest rate of
+ * commits; gain 0.1 follows a change of the load in some fifteen attempts; initial_slot_s serves until one was timed.
  */
 #include "policies/common.h"
 
@@ -32,11 +33,11 @@
 enum { WANTED_LOAD, GAIN, INITIAL_SLOT, BATCH_LIMIT, FORGETTING };
 
 static const ls_policy_parameter parameters[] = {
-    LS_PARAMETER("wanted_load", "1", 0.5, 0.01, 10, "wanted tries in a slot of one attempt's duration, of all producers together (G)"),
+    LS_PARAMETER("wanted_load", "1", 0.5, 0.01, 10, "wanted tries of all producers in one attempt's duration (G)"),
     LS_PARAMETER("gain", "1", 0.1, 0.001, 1, "damping of the correction by versions passed"),
     LS_PARAMETER("initial_slot_s", "s", 0.1, 1e-6, 3600, "slot length before the first attempt was timed"),
     LS_BATCH_LIMIT_PARAMETER,
-    LS_PARAMETER("forgetting", "1", 0.01, 0, 1, "share by which the estimate returns to the open rows with each attempt"),
+    LS_PARAMETER("forgetting", "1", 0.01, 0, 1, "share by which the estimate returns to the open rows with an attempt"),
 };
 
 typedef struct aloha_state {
@@ -56,7 +57,8 @@ static void correct(aloha_state *state, const double *value, const ls_commit_vie
     if (state->has_read) {
         double slots = ls_seconds(read_at_ns - state->read_at_ns) / state->slot_s;
         double winners = version > state->read_version ? (double)(version - state->read_version) : 0.0;
-        state->contenders += value[GAIN] * (winners * (1.0 + value[WANTED_LOAD]) - fmax(slots, 0.0) * value[WANTED_LOAD]);
+        double tries = winners * (1.0 + value[WANTED_LOAD]), expected = fmax(slots, 0.0) * value[WANTED_LOAD];
+        state->contenders += value[GAIN] * (tries - expected);
         state->contenders = fmin(rows, fmax(1.0, state->contenders));
         state->contenders += value[FORGETTING] * (rows - state->contenders);
     }

@@ -5,9 +5,10 @@
  *   none          e                      full   U(0, e)
  *   equal         e/2 + U(0, e/2)        decorrelated   s = min(cap, U(base, multiplier' * s)), s = base at first
  * As in that simulator the exponent counts from the first loss, so the first wait uses base * multiplier. multiplier is 2 (3 for
- * decorrelated). `noise` spreads the result by +- that share (Iceberg: 0.1); `least_share` of full jitter raises the lower end
- * of its draw to that share of e (Nessie: from 5 to 25 ms at first, so 0.2; DuckLake's half to all of e is equal jitter).
- * Defaults: 0.1 s and 10 s stand between the products' (5 ms to 100 ms; 250 ms to 60 s), a put on S3 being about 0.1 s. After a win, or with the first batch, the attempt comes at once.
+ * decorrelated). `noise` spreads the result by +- that share (Iceberg: 0.1); `least_share` of full jitter raises the
+ * lower end of its draw to that share of e (Nessie: 5 to 25 ms at first, so 0.2; DuckLake's half to all of e is equal
+ * jitter). After a win, or with the first batch, the attempt comes at once. Defaults: a base of 0.1 s is about a put on
+ * S3, a cap of 10 s is Paimon's and lies between Nessie's 250 ms and Iceberg's 60 s.
  * `retries` losses in a row end one submission: counted as given up, submitted anew after resubmit_pause_s with n = 0.
  */
 #include "policies/common.h"

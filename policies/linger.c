@@ -1,10 +1,11 @@
 /* linger.c - group commit: wait until enough is pending or the oldest batch is old enough, then commit all of it.
  *
- * Kafka's linger.ms and batch.size rule with one commit in flight a producer: what arrives during a commit rides with the
- * next. After a loss the batch has lingered long enough already; it waits retry_s, jittered, so that losers do not
+ * Kafka's linger.ms and batch.size rule with one commit in flight a producer: what arrives during a commit rides with
+ * the next. After a loss the batch has lingered long enough already; it waits retry_s, jittered, so that losers do not
  * march in step. That wait, and the one after a refusal by the store, is kept until the next attempt whatever comes in
- * meanwhile: only lingering is cut short by having enough. Defaults: 16 batches or 5 s suit batches of a training step each,
- * about one a second; bytes do not bind unless set. Source: Kafka producer configuration (https://kafka.apache.org/documentation/#producerconfigs).
+ * meanwhile: only lingering is cut short by having enough. Defaults: 16 batches or 5 s suit batches of a training step
+ * each, about one a second; bytes do not bind unless set. Source: Kafka producer configuration
+ * (https://kafka.apache.org/documentation/#producerconfigs).
  */
 #include "policies/common.h"
 

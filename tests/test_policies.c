@@ -189,7 +189,9 @@ static void test_products_presets(void)
         double first_low_s, first_high_s, growth, cap_s;
         int retries;
     } product[] = {
-        {"paimon", 0.010, 0.010, 2, 10, 10},       {"nessie", 0.005, 0.025, 2, 0.25, 0}, {"ducklake", 0.05, 0.1, 1.5, 60, 10},
+        {"paimon", 0.010, 0.010, 2, 10, 10},
+        {"nessie", 0.005, 0.025, 2, 0.25, 0},
+        {"ducklake", 0.05, 0.1, 1.5, 60, 10},
         {"s3-queue", 0.050, 0.050, 2, 5, 10},
     };
     for (uint32_t i = 0; i < LS_COUNT_OF(product); i++) {
@@ -387,8 +389,8 @@ static void test_linger_keeps_refusal(void)
     close_bench(&b);
 }
 
-/* 0.1 s, doubled for each refusal in a row, at most 20 s, half of it drawn; the store's wish is a lower bound. It belongs to
- * the refusal alone: an attempt that fails for another reason later does not wait for it again. */
+/* 0.1 s, doubled for each refusal in a row, at most 20 s, half of it drawn; the store's wish is a lower bound. It
+ * belongs to the refusal alone: an attempt that fails for another reason later does not wait for it again. */
 static void test_refusals(void)
 {
     bench b;
@@ -419,7 +421,8 @@ static double contenders(const bench *b)
     return value;
 }
 
-/* Load 0.5, slots of 0.1 s, each attempt reading 0.06 s before its end: v += 1.5 f - 0.5 m over the time between two reads. */
+/* Load 0.5, slots of 0.1 s, each attempt reading 0.06 s before its end: v += 1.5 f - 0.5 m over the time between two
+ * reads. */
 static void test_aloha_estimate(void)
 {
     bench b;
@@ -441,7 +444,8 @@ static void test_aloha_estimate(void)
     at_version(&b, 100, 120); /* lost: 120 is what we read; m = 20, f = 11 */
     ask(&b, LS_MOMENT_LOST);
     CU_ASSERT_DOUBLE_EQUAL(contenders(&b), 65 + 16.5 - 10, 1e-6);
-    draws(&b, LS_MOMENT_READY, 0, 1e4, 0.1 * ((1 - 0.5 / 71.5) / (0.5 / 71.5) + 0.5), 0.5); /* geometric of p, and a phase */
+    draws(&b, LS_MOMENT_READY, 0, 1e4, 0.1 * ((1 - 0.5 / 71.5) / (0.5 / 71.5) + 0.5),
+          0.5); /* geometric of p, and a phase */
     b.view.now_ns += 5 * SECOND;
     at_version(&b, 100, 170);
     ask(&b, LS_MOMENT_LOST); /* + 75 - 25: no more than the table holds */
@@ -513,9 +517,9 @@ static contest hold_contest(double forgetting)
     return (contest){.lost_share = lost / ended, .estimate = estimates / ended};
 }
 
-/* Rivals of one among N = 8 at load G = 0.5 try at R = G (N - 1) / N a slot, so R / (1 + R) = 0.304 of its attempts lose, although the
- * table holds eight times the contenders: the log tells. Forgetting errs towards the table, that is to less load; with nothing
- * but the table p = 0.5 / 64, hence R = 7 p and 0.052. */
+/* Rivals of one among N = 8 at load G = 0.5 try at R = G (N - 1) / N a slot, so R / (1 + R) = 0.304 of its attempts
+ * lose, although the table holds eight times the contenders: the log tells. Forgetting errs towards the table, that is
+ * to less load; with nothing but the table p = 0.5 / 64, hence R = 7 p and 0.052. */
 static void test_aloha_finds_contenders(void)
 {
     contest all = hold_contest(0), usual = hold_contest(0.01), table_only = hold_contest(1);
@@ -622,6 +626,5 @@ LS_SUITE(policies, {"immediate", test_immediate}, {"fixed", test_fixed}, {"back-
          {"slotted", test_slotted}, {"dac's gap", test_dac_gap}, {"dac counts live rows", test_dac_counts_live_rows},
          {"dac's readings", test_dac_readings}, {"aimd", test_aimd}, {"delay", test_delay}, {"linger", test_linger},
          {"linger keeps a refusal", test_linger_keeps_refusal}, {"refusals", test_refusals},
-         {"aloha's estimate", test_aloha_estimate},
-         {"aloha finds the contenders", test_aloha_finds_contenders}, {"oracle", test_oracle},
-         {"properties of all policies", test_properties_of_all}, {"tables", test_tables})
+         {"aloha's estimate", test_aloha_estimate}, {"aloha finds the contenders", test_aloha_finds_contenders},
+         {"oracle", test_oracle}, {"properties of all policies", test_properties_of_all}, {"tables", test_tables})

@@ -94,7 +94,7 @@ static ls_result tell(consuming *c, const ls_step_report *step, const kept_slice
                              : "step %" PRIu64 " producer %" PRIu64 " epoch %" PRIu32 " sequence %" PRIu64 " source %" PRIu64
                                "..%" PRIu64 " bytes %" PRIu64 " crc32c %08" PRIx32 "\n";
     if (c->tells == TELL_BYTES) {
-        bool written = fwrite(kept->bytes, 1, (size_t)kept->length, c->output) == kept->length;
+        bool written = kept->length == 0 || fwrite(kept->bytes, 1, (size_t)kept->length, c->output) == kept->length;
         return written && (!c->config.follow || fflush(c->output) == 0) ? LS_OK : output_failed(c);
     }
     int printed = printf(format, step->step, entry->producer, entry->epoch, entry->sequence, entry->source_begin,

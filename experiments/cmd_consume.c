@@ -193,6 +193,18 @@ static ls_result on_data(void *context, uint32_t entity, const ls_key *key, uint
     return LS_OK;
 }
 
+/* A step that is read ahead may be the one that fails. */
+static void refused(consuming *c, uint32_t tag, uint64_t cursor, const ls_store_reply *reply)
+{
+    c->failure = ls_refusal(reply);
+    if (!ls_consumer_tag_is_data(tag)) {
+        ls_fail(&c->error, c->failure, "%s", ls_loop_error(c->loop));
+        return;
+    }
+    uint64_t step = cursor + ((tag - (uint32_t)cursor) & UINT32_C(0x7fffffff));
+    ls_fail(&c->error, c->failure, "step %" PRIu64 ": %s", step, ls_loop_error(c->loop));
+}
+
 static ls_result on_reply(void *context, int64_t now_ns, uint32_t kind, uint32_t entity, const ls_store_reply *reply)
 {
     (void)kind;
@@ -203,11 +215,9 @@ static ls_result on_reply(void *context, int64_t now_ns, uint32_t kind, uint32_t
     }
     if (ls_consumer_tag_is_data(entity)) c->moved_bytes += reply->moved_bytes;
     else c->manifest_moved_bytes += reply->moved_bytes;
+    uint64_t cursor = c->machine.cursor;
     ls_result result = feed(c, &(ls_event){.kind = LS_EVENT_REPLY, .now_ns = now_ns, .reply = reply});
-    if (c->end == ENDING_FAILED) {
-        c->failure = ls_refusal(reply);
-        ls_fail(&c->error, c->failure, "step %" PRIu64 ": %s", c->machine.cursor, ls_loop_error(c->loop));
-    }
+    if (c->end == ENDING_FAILED) refused(c, entity, cursor, reply);
     return result;
 }
 

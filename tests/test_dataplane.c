@@ -411,6 +411,19 @@ static void test_fenced(void)
     expect("fsck --backend dir:@fenced --verify", 0, "1 producers (0 open)");
 }
 
+/* A zombie: stopped, replaced, and awake again. What it still does is in vain. */
+static void test_zombie(void)
+{
+    process first = start("produce --backend dir:@zombie -p 9 --bytes 100 --rate 200", NULL);
+    await_file(object_path("zombie", "data/9/1-3.tgb"));
+    kill(first.pid, SIGSTOP);
+    expect("produce --backend dir:@zombie -p 9 --bytes 100 -n 40", 0, "epoch 2: ");
+    kill(first.pid, SIGCONT);
+    judge("produce, zombie", await(first), 1, "fenced");
+    expect("consume --backend dir:@zombie --rank 0,0 --verify", 0, "40 steps");
+    expect("fsck --backend dir:@zombie --verify", 0, "1 producers (0 open)");
+}
+
 static void test_stop_by_signal(void)
 {
     process producer = start("produce --backend dir:@stop -p 2 --bytes 100 --rate 100", NULL);
@@ -657,7 +670,7 @@ static void test_folder_that_cannot_be_written(void)
 LS_SUITE(dataplane, {"usage", test_usage}, {"no batches", test_no_batches}, {"a restart goes on", test_restart_goes_on},
          {"layouts and discoveries", test_layouts_and_discoveries}, {"synthetic content", test_synthetic_content},
          {"files", test_files}, {"empty slices", test_empty_slices}, {"standard input", test_standard_input},
-         {"follow from an empty folder", test_follow_from_an_empty_folder}, {"fenced", test_fenced},
+         {"follow from an empty folder", test_follow_from_an_empty_folder}, {"fenced", test_fenced}, {"zombie", test_zombie},
          {"stop by a signal", test_stop_by_signal}, {"second signal", test_second_signal}, {"kills", test_kills},
          {"damaged manifest", test_damaged_manifest}, {"missing version", test_missing_version},
          {"lost versions", test_lost_versions}, {"damaged batch", test_damaged_batch},

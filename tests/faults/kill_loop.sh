@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Eight producers and four consumers on one lake, as processes; random producers are killed with SIGKILL and started again.
-# Then every promise must be kept: fsck finds nothing, every source offset is there once and in order, content is what the
+# Meanwhile and afterwards every promise must be kept: fsck finds nothing, every source offset is there once and in order, content is what the
 # synthetic source says, and consumers of the same rank have read the same bytes.
 #
 #   kill_loop.sh BACKEND [KILLS] [SEED]
@@ -61,6 +61,9 @@ for ((k = 0; k < kills; k++)); do
   if kill -9 "${pid_of[$victim]}" 2> /dev/null; then killed=$((killed + 1)); fi
   wait "${pid_of[$victim]}" 2> /dev/null || true
   start_producer $victim
+  if ((k % 5 == 4)); then # beside everybody else, fsck must not cry wolf
+    "$program" fsck --backend "$lake" > "$folder/fsck" 2>&1 || fail "fsck after $((k + 1)) kills: $(cat "$folder/fsck")"
+  fi
 done
 
 for ((p = 0; p < producers; p++)); do

@@ -381,6 +381,28 @@ static void test_follow_from_nothing(void)
     end(&r);
 }
 
+/* A look that is under way when the last known step is handed on may bring more: the end is what it finds. */
+static void test_end_waits_for_the_look(void)
+{
+    reader r;
+    init(&r, LS_LAYOUT_FULL, LS_DISCOVERY_LIST);
+    append(&r, 1);
+    start(&r, 1, false, 0);
+    read_manifest(&r);
+    r.lake.now_ns += 2 * POLL_NS;
+    answer(&r, 0); /* the footer; with everything known being fetched, the next look begins beside the slice */
+    CU_ASSERT_EQUAL_FATAL(r.pending_count, 2);
+    CU_ASSERT_EQUAL(r.pending[1].operation, LS_LIST);
+    append(&r, 1);
+    answer(&r, 0);
+    CU_ASSERT_EQUAL(r.step_count, 1);
+    CU_ASSERT_EQUAL(r.finished, 0);
+    settle(&r);
+    CU_ASSERT_EQUAL(r.step_count, 2);
+    CU_ASSERT_EQUAL(r.finished, 1);
+    end(&r);
+}
+
 static void test_start_beyond_the_end(void)
 {
     reader r;
@@ -585,6 +607,9 @@ static void test_failed_fetches_are_tried_again(void)
     answer_with(&r, 0, LS_REPLY_UNKNOWN_OUTCOME, 0); /* the footer of step 0 */
     CU_ASSERT_EQUAL(r.pending_count, 1);
     CU_ASSERT_EQUAL(r.wake_ns, 1000 + POLL_NS);
+    ls_store_reply echo = {.status = LS_REPLY_OK, .tag = UINT32_C(0x80000000)}; /* nobody waits for it: not an empty slice */
+    reply(&r, &echo);
+    CU_ASSERT_EQUAL(r.step_count, 0);
     r.lake.now_ns = 1000 + POLL_NS - 1;
     event(&r, LS_EVENT_TIMER);
     CU_ASSERT_EQUAL(r.pending_count, 1);
@@ -661,7 +686,7 @@ static void test_stale_replies(void)
 LS_SUITE(consumer, {"window and order", test_window_and_order}, {"widest window", test_widest_window},
          {"window out of range", test_window_out_of_range}, {"footer, then slice", test_footer_then_slice},
          {"empty slice", test_empty_slice}, {"follow polls at its time", test_follow_polls_at_its_time},
-         {"follow from nothing", test_follow_from_nothing}, {"start beyond the end", test_start_beyond_the_end},
+         {"the end waits for the look", test_end_waits_for_the_look}, {"follow from nothing", test_follow_from_nothing}, {"start beyond the end", test_start_beyond_the_end},
          {"tail reads", test_tail_reads}, {"behind", test_behind},
          {"behind by a missing object", test_behind_by_missing_object}, {"void versions", test_void_versions},
          {"known version below the floor", test_known_version_below_floor},

@@ -41,12 +41,13 @@ struct ls_batch_source {
     uint32_t file_count;
     int stream;
     bool stream_ended;
-    uint64_t to_skip;      /* bytes of the stream that were produced by an earlier incarnation */
-    chunk *filling;        /* the batch being read; batch_bytes of room */
+    uint64_t to_skip;       /* bytes of the stream that were produced by an earlier incarnation */
+    chunk *filling;         /* the batch being read; batch_bytes of room */
     chunk *oldest, *newest; /* complete and not released */
 };
 
-/* --- synthetic content ------------------------------------------------------------------------------------------------ */
+/* --- synthetic content
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Word n of a slice is SplitMix64's n-th output (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
  * OOPSLA 2014) from a start that Philox draws of the slice's coordinates. */
@@ -91,7 +92,8 @@ uint64_t ls_synthetic_difference(uint64_t producer, uint64_t offset, uint32_t da
     return UINT64_MAX;
 }
 
-/* --- making and freeing ----------------------------------------------------------------------------------------------- */
+/* --- making and freeing
+ * ----------------------------------------------------------------------------------------------- */
 
 static ls_batch_source *new_source(source_kind kind, uint64_t batch_bytes, uint64_t batches)
 {
@@ -150,8 +152,10 @@ ls_batch_source *ls_source_files(const char *const *paths, uint32_t count, uint6
 ls_batch_source *ls_source_stream(int file, uint64_t batch_bytes, uint64_t batches, ls_error *error)
 {
     ls_batch_source *source = new_source(KIND_STREAM, batch_bytes, batches);
-    if (source == NULL) ls_fail(error, LS_ERROR_MEMORY, "out of memory");
-    else source->stream = file;
+    if (source == NULL)
+        ls_fail(error, LS_ERROR_MEMORY, "out of memory");
+    else
+        source->stream = file;
     return source;
 }
 
@@ -165,17 +169,20 @@ void ls_source_free(ls_batch_source *source)
     ls_free(source);
 }
 
-/* --- batches ---------------------------------------------------------------------------------------------------------- */
+/* --- batches
+ * ---------------------------------------------------------------------------------------------------------- */
 
 ls_result ls_source_seek(ls_batch_source *source, uint64_t offset, ls_error *error)
 {
     source->offset = offset;
     source->to_skip = offset;
-    bool too_short = source->kind == KIND_FILES && offset > source->files[source->file_count - 1].begin +
-                                                                source->files[source->file_count - 1].bytes;
+    bool too_short = source->kind == KIND_FILES &&
+                     offset > source->files[source->file_count - 1].begin + source->files[source->file_count - 1].bytes;
     if (!too_short) return LS_OK;
-    return ls_fail(error, LS_ERROR_INVALID, "the files hold fewer bytes than this producer has already published (%" PRIu64
-                   "); give the same files again, or another --producer", offset);
+    return ls_fail(error, LS_ERROR_INVALID,
+                   "the files hold fewer bytes than this producer has already published (%" PRIu64
+                   "); give the same files again, or another --producer",
+                   offset);
 }
 
 /* Up to `count` bytes of what the stream has now; 0: nothing yet, or its end. */
@@ -205,7 +212,8 @@ static ls_result skip(ls_batch_source *source, ls_error *error)
     }
     ls_free(thrown_away);
     if (result != LS_OK || source->to_skip == 0 || !source->stream_ended) return result;
-    return ls_fail(error, LS_ERROR_INVALID, "standard input ended %" PRIu64 " bytes before the %" PRIu64
+    return ls_fail(error, LS_ERROR_INVALID,
+                   "standard input ended %" PRIu64 " bytes before the %" PRIu64
                    " that this producer has already published; give the same input again, or another --producer",
                    source->to_skip, source->offset);
 }
@@ -214,13 +222,16 @@ static void complete(ls_batch_source *source)
 {
     chunk *done = source->filling;
     source->filling = NULL;
-    if (source->newest != NULL) source->newest->next = done;
-    else source->oldest = done;
+    if (source->newest != NULL)
+        source->newest->next = done;
+    else
+        source->oldest = done;
     source->newest = done;
 }
 
 /* Reads on until a batch is whole, the input pauses, or it ends. */
-static ls_result next_of_stream(ls_batch_source *source, ls_source_state *state, uint64_t *content_bytes, ls_error *error)
+static ls_result next_of_stream(ls_batch_source *source, ls_source_state *state, uint64_t *content_bytes,
+                                ls_error *error)
 {
     ls_result result = source->to_skip > 0 ? skip(source, error) : LS_OK;
     *state = LS_SOURCE_WAIT;
@@ -233,7 +244,8 @@ static ls_result next_of_stream(ls_batch_source *source, ls_source_state *state,
     chunk *filling = source->filling;
     uint64_t got = 1;
     while (result == LS_OK && got > 0 && filling->length < source->batch_bytes) {
-        result = read_some(source, filling->bytes + filling->length, source->batch_bytes - filling->length, &got, error);
+        result =
+            read_some(source, filling->bytes + filling->length, source->batch_bytes - filling->length, &got, error);
         filling->length += got;
     }
     if (result != LS_OK || (filling->length < source->batch_bytes && !source->stream_ended)) return result;
@@ -290,7 +302,8 @@ static ls_result read_part(const source_file *from, uint64_t offset, uint8_t *by
     return LS_OK;
 }
 
-static ls_result fill_from_files(const ls_batch_source *source, uint64_t begin, uint64_t end, uint8_t *bytes, ls_error *error)
+static ls_result fill_from_files(const ls_batch_source *source, uint64_t begin, uint64_t end, uint8_t *bytes,
+                                 ls_error *error)
 {
     for (uint32_t i = 0; i < source->file_count && begin < end; i++) {
         const source_file *from = &source->files[i];

@@ -1,7 +1,8 @@
 /* batch_source.h - where `lakestream produce` takes its batches from: a synthetic stream, files, or standard input.
  *
- * A source is a sequence of bytes or of made-up batches with offsets. What lies at an offset never changes, so a restarted
- * producer goes on at the offset its row names, and a batch may be filled again when its upload is tried again.
+ * A source is a sequence of bytes or of made-up batches with offsets. What lies at an offset never changes, so a
+ * restarted producer goes on at the offset its row names, and a batch may be filled again when its upload is tried
+ * again.
  *
  *   synthetic   one offset a batch; the content of a slice is a pure function of (producer, offset, data rank, context
  *               rank), so any reader can compute it anew and compare
@@ -21,8 +22,8 @@ typedef enum ls_source_state {
     LS_SOURCE_END        /* there is no more */
 } ls_source_state;
 
-/* producer: whose synthetic stream. batch_bytes: content of a batch, all slices together; the last of a byte source may be
- * shorter. batches: how many there are in all, from offset 0 on (UINT64_MAX: no limit). NULL when out of memory. */
+/* producer: whose synthetic stream. batch_bytes: content of a batch, all slices together; the last of a byte source may
+ * be shorter. batches: how many there are in all, from offset 0 on (UINT64_MAX: no limit). NULL when out of memory. */
 ls_batch_source *ls_source_synthetic(uint64_t producer, uint64_t batch_bytes, uint64_t batches);
 
 /* The same of files, in this order, or of an open stream (borrowed, non-blocking by poll(2)). NULL with error. */

@@ -1,7 +1,7 @@
 /* cmd_consume.c - `lakestream consume`: one consumer machine on the real-time loop; its slices go out in step order.
  *
- * The machine prefetches, so slices arrive in any order. Each is kept in the place of its step until the machine hands the
- * step on; at most `window` are kept, whatever the lake holds.
+ * The machine prefetches, so slices arrive in any order. Each is kept in the place of its step until the machine hands
+ * the step on; at most `window` are kept, whatever the lake holds.
  */
 #include "backend/loop.h"
 #include "experiments/batch_source.h"
@@ -24,7 +24,14 @@ enum { TIMER_MACHINE, TIMER_HEARTBEAT };
 /* How a step is told: as a line, as JSON, or by its bytes alone. */
 typedef enum telling { TELL_LINE, TELL_JSON, TELL_BYTES } telling;
 
-typedef enum ending { ENDING_NONE, ENDING_FINISHED, ENDING_ENOUGH, ENDING_BEHIND, ENDING_FAILED, ENDING_STOPPED } ending;
+typedef enum ending {
+    ENDING_NONE,
+    ENDING_FINISHED,
+    ENDING_ENOUGH,
+    ENDING_BEHIND,
+    ENDING_FAILED,
+    ENDING_STOPPED
+} ending;
 
 /* The slice of a step that has arrived and not been handed on. */
 typedef struct kept_slice {
@@ -55,7 +62,8 @@ typedef struct consuming {
     char complaint[1024];
 } consuming;
 
-/* --- steps --------------------------------------------------------------------------------------------------------------- */
+/* --- steps
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static void stop_loop(consuming *c, ending end)
 {
@@ -63,10 +71,7 @@ static void stop_loop(consuming *c, ending end)
     ls_loop_stop(c->loop);
 }
 
-static kept_slice *kept_of(consuming *c, uint64_t step)
-{
-    return &c->kept[step % LS_CONSUMER_WINDOW_MAX];
-}
+static kept_slice *kept_of(consuming *c, uint64_t step) { return &c->kept[step % LS_CONSUMER_WINDOW_MAX]; }
 
 static ls_result verify(consuming *c, const ls_step_report *step, const kept_slice *kept)
 {
@@ -74,9 +79,10 @@ static ls_result verify(consuming *c, const ls_step_report *step, const kept_sli
     uint64_t difference = ls_synthetic_difference(entry->producer, entry->source_begin, c->config.data_rank,
                                                   c->config.context_rank, kept->bytes, kept->length);
     if (difference == UINT64_MAX) return LS_OK;
-    return ls_fail(&c->error, LS_ERROR_CORRUPT, "step %" PRIu64 ": the slice of producer %" PRIu64 ", source offset %" PRIu64
-                   " differs from the synthetic source at its byte %" PRIu64, step->step, entry->producer,
-                   entry->source_begin, difference);
+    return ls_fail(&c->error, LS_ERROR_CORRUPT,
+                   "step %" PRIu64 ": the slice of producer %" PRIu64 ", source offset %" PRIu64
+                   " differs from the synthetic source at its byte %" PRIu64,
+                   step->step, entry->producer, entry->source_begin, difference);
 }
 
 static ls_result output_failed(consuming *c)
@@ -88,11 +94,11 @@ static ls_result tell(consuming *c, const ls_step_report *step, const kept_slice
 {
     const ls_entry *entry = &step->entry;
     const char *format = c->tells == TELL_JSON
-                             ? "{\"step\":%" PRIu64 ",\"producer\":%" PRIu64 ",\"epoch\":%" PRIu32 ",\"sequence\":%" PRIu64
-                               ",\"source_begin\":%" PRIu64 ",\"source_end\":%" PRIu64 ",\"bytes\":%" PRIu64
-                               ",\"crc32c\":\"%08" PRIx32 "\"}\n"
-                             : "step %" PRIu64 " producer %" PRIu64 " epoch %" PRIu32 " sequence %" PRIu64 " source %" PRIu64
-                               "..%" PRIu64 " bytes %" PRIu64 " crc32c %08" PRIx32 "\n";
+                             ? "{\"step\":%" PRIu64 ",\"producer\":%" PRIu64 ",\"epoch\":%" PRIu32
+                               ",\"sequence\":%" PRIu64 ",\"source_begin\":%" PRIu64 ",\"source_end\":%" PRIu64
+                               ",\"bytes\":%" PRIu64 ",\"crc32c\":\"%08" PRIx32 "\"}\n"
+                             : "step %" PRIu64 " producer %" PRIu64 " epoch %" PRIu32 " sequence %" PRIu64
+                               " source %" PRIu64 "..%" PRIu64 " bytes %" PRIu64 " crc32c %08" PRIx32 "\n";
     if (c->tells == TELL_BYTES) {
         bool written = kept->length == 0 || fwrite(kept->bytes, 1, (size_t)kept->length, c->output) == kept->length;
         return written && (!c->config.follow || fflush(c->output) == 0) ? LS_OK : output_failed(c);
@@ -107,8 +113,8 @@ static ls_result hand_on(consuming *c, const ls_step_report *step)
     kept_slice *kept = kept_of(c, step->step);
     if (c->end != ENDING_NONE) return LS_OK; /* the last wanted step has been handed on in this breath */
     if (kept->length != step->slice.bytes) {
-        return ls_fail(&c->error, LS_ERROR_CORRUPT, "step %" PRIu64 ": %" PRIu64 " bytes arrived, %" PRIu64 " are due", step->step,
-                       kept->length, step->slice.bytes);
+        return ls_fail(&c->error, LS_ERROR_CORRUPT, "step %" PRIu64 ": %" PRIu64 " bytes arrived, %" PRIu64 " are due",
+                       step->step, kept->length, step->slice.bytes);
     }
     ls_result result = c->verifies ? verify(c, step, kept) : LS_OK;
     if (result == LS_OK) result = tell(c, step, kept);
@@ -120,7 +126,8 @@ static ls_result hand_on(consuming *c, const ls_step_report *step)
     return LS_OK;
 }
 
-/* --- the machine's wishes -------------------------------------------------------------------------------------------------- */
+/* --- the machine's wishes
+ * -------------------------------------------------------------------------------------------------- */
 
 static ls_result ask(consuming *c, const ls_store_request *request)
 {
@@ -168,11 +175,13 @@ static ls_result feed(consuming *c, const ls_event *event)
 {
     ls_actions actions;
     ls_result result = ls_consumer_step(&c->machine, event, &actions);
-    for (uint32_t i = 0; i < actions.count && result == LS_OK; i++) result = carry_out(c, &actions.item[i], event->now_ns);
+    for (uint32_t i = 0; i < actions.count && result == LS_OK; i++)
+        result = carry_out(c, &actions.item[i], event->now_ns);
     return result;
 }
 
-/* --- the loop's calls ------------------------------------------------------------------------------------------------------- */
+/* --- the loop's calls
+ * ------------------------------------------------------------------------------------------------------- */
 
 static ls_result on_data(void *context, uint32_t entity, const ls_key *key, uint64_t offset, const uint8_t *bytes,
                          uint64_t length)
@@ -184,7 +193,8 @@ static ls_result on_data(void *context, uint32_t entity, const ls_key *key, uint
     if (!ls_consumer_tag_is_data(entity) || !kept->expected) return LS_OK;
     if (length > kept->capacity) {
         uint8_t *larger = ls_reallocate(kept->bytes, (size_t)length);
-        if (larger == NULL) return ls_fail(&c->error, LS_ERROR_MEMORY, "out of memory for a slice of %" PRIu64 " bytes", length);
+        if (larger == NULL)
+            return ls_fail(&c->error, LS_ERROR_MEMORY, "out of memory for a slice of %" PRIu64 " bytes", length);
         kept->bytes = larger;
         kept->capacity = length;
     }
@@ -213,8 +223,10 @@ static ls_result on_reply(void *context, int64_t now_ns, uint32_t kind, uint32_t
         ls_manifest_release(reply->manifest);
         return LS_OK;
     }
-    if (ls_consumer_tag_is_data(entity)) c->moved_bytes += reply->moved_bytes;
-    else c->manifest_moved_bytes += reply->moved_bytes;
+    if (ls_consumer_tag_is_data(entity))
+        c->moved_bytes += reply->moved_bytes;
+    else
+        c->manifest_moved_bytes += reply->moved_bytes;
     uint64_t cursor = c->machine.cursor;
     ls_result result = feed(c, &(ls_event){.kind = LS_EVENT_REPLY, .now_ns = now_ns, .reply = reply});
     if (c->end == ENDING_FAILED) refused(c, entity, cursor, reply);
@@ -253,7 +265,8 @@ static ls_result on_timer(void *context, int64_t now_ns, uint32_t kind, uint32_t
     return ls_loop_timer(c->loop, now_ns + HEARTBEAT_NS, TIMER_HEARTBEAT, 0, 0);
 }
 
-/* --- from the command line --------------------------------------------------------------------------------------------------- */
+/* --- from the command line
+ * --------------------------------------------------------------------------------------------------- */
 
 static ls_result parse_rank(consuming *c)
 {
@@ -289,7 +302,8 @@ static ls_result open_output(consuming *c)
     bool standard = strcmp(c->output_name, "-") == 0;
     c->output = standard ? stdout : fopen(c->output_name, "wbe");
     if (c->output == NULL) {
-        return ls_fail(&c->error, LS_ERROR_INVALID, "--output %.200s cannot be written: %s", c->output_name, strerror(errno));
+        return ls_fail(&c->error, LS_ERROR_INVALID, "--output %.200s cannot be written: %s", c->output_name,
+                       strerror(errno));
     }
     if (standard) c->output_name = "standard output";
     return LS_OK;
@@ -312,7 +326,8 @@ static ls_result prepare(consuming *c)
     c->verifies = ls_argument_flag(arguments, "verify");
     c->shows_progress = isatty(STDERR_FILENO) == 1 && (c->tells == TELL_BYTES || isatty(STDOUT_FILENO) != 1);
     result = ls_consumer_init(&c->machine, &c->protocol, &c->config, first);
-    return result == LS_OK ? LS_OK : ls_fail(&c->error, result, "the consumer cannot start: %s", ls_result_name(result));
+    return result == LS_OK ? LS_OK
+                           : ls_fail(&c->error, result, "the consumer cannot start: %s", ls_result_name(result));
 }
 
 static ls_result run_machine(consuming *c)
@@ -347,24 +362,30 @@ static void summary(const consuming *c)
     double amplification = c->slice_bytes == 0 ? 0 : (double)c->moved_bytes / (double)c->slice_bytes;
     if (c->shows_progress) fputs("\r\033[K", stderr);
     if (ls_argument_flag(c->arguments, "json")) {
-        fprintf(to, "{\"steps\":%" PRIu64 ",\"next_step\":%" PRIu64 ",\"slice_bytes\":%" PRIu64 ",\"moved_bytes\":%" PRIu64
-                ",\"manifest_bytes\":%" PRIu64 ",\"read_amplification\":%.6g}\n", c->steps, c->machine.cursor, c->slice_bytes,
-                c->moved_bytes, c->manifest_moved_bytes, amplification);
+        fprintf(to,
+                "{\"steps\":%" PRIu64 ",\"next_step\":%" PRIu64 ",\"slice_bytes\":%" PRIu64 ",\"moved_bytes\":%" PRIu64
+                ",\"manifest_bytes\":%" PRIu64 ",\"read_amplification\":%.6g}\n",
+                c->steps, c->machine.cursor, c->slice_bytes, c->moved_bytes, c->manifest_moved_bytes, amplification);
         return;
     }
-    fprintf(to, "%" PRIu64 " steps, %" PRIu64 " bytes; %" PRIu64 " bytes of data moved (read amplification %.4g), %" PRIu64
-            " of manifests\n", c->steps, c->slice_bytes, c->moved_bytes, amplification, c->manifest_moved_bytes);
+    fprintf(to,
+            "%" PRIu64 " steps, %" PRIu64 " bytes; %" PRIu64 " bytes of data moved (read amplification %.4g), %" PRIu64
+            " of manifests\n",
+            c->steps, c->slice_bytes, c->moved_bytes, amplification, c->manifest_moved_bytes);
 }
 
 static int behind(consuming *c)
 {
     uint64_t oldest = ls_manifest_trim_step(c->machine.known);
     if (c->machine.cursor < oldest) {
-        ls_fail(&c->error, LS_ERROR_VIOLATED, "step %" PRIu64 " has been reclaimed; the oldest one left is %" PRIu64
-                " (--from oldest begins there)", c->machine.cursor, oldest);
+        ls_fail(&c->error, LS_ERROR_VIOLATED,
+                "step %" PRIu64 " has been reclaimed; the oldest one left is %" PRIu64 " (--from oldest begins there)",
+                c->machine.cursor, oldest);
     } else {
-        ls_fail(&c->error, LS_ERROR_VIOLATED, "the object of a step from %" PRIu64 " on is not there: reclaimed just now, or lost; "
-                "`lakestream fsck` tells", c->machine.cursor);
+        ls_fail(&c->error, LS_ERROR_VIOLATED,
+                "the object of a step from %" PRIu64 " on is not there: reclaimed just now, or lost; "
+                "`lakestream fsck` tells",
+                c->machine.cursor);
     }
     return ls_report_error(c->arguments, LS_ERROR_VIOLATED, &c->error);
 }
@@ -409,11 +430,14 @@ static const ls_command_option options[] = {
     LS_OPTION_BACKEND,
     {"rank", 'r', LS_ARGUMENT_TEXT, "D,C", NULL, 0, 0, "data-parallel and context-parallel rank, as in 0,0"},
     {"from", 0, LS_ARGUMENT_TEXT, "STEP", "oldest", 0, 0, "first step, or oldest: the first one that is still there"},
-    {"steps", 'n', LS_ARGUMENT_WHOLE, "N", NULL, 1, 9007199254740992.0, "stop after so many; default: at the end of the lake"},
+    {"steps", 'n', LS_ARGUMENT_WHOLE, "N", NULL, 1, 9007199254740992.0,
+     "stop after so many; default: at the end of the lake"},
     {"follow", 'f', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "wait at the end for more"},
-    {"poll", 0, LS_ARGUMENT_REAL, "S", "0.5", 0.001, 3600, "seconds between two looks for more, and before a failed read is tried again"},
+    {"poll", 0, LS_ARGUMENT_REAL, "S", "0.5", 0.001, 3600,
+     "seconds between two looks for more, and before a failed read is tried again"},
     {"window", 'w', LS_ARGUMENT_WHOLE, "W", "4", 1, LS_CONSUMER_WINDOW_MAX, "steps read ahead"},
-    {"output", 'o', LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0, "write the slices there, one after the other; - is standard output"},
+    {"output", 'o', LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0,
+     "write the slices there, one after the other; - is standard output"},
     {"verify", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "compare the slices with the synthetic source"},
     LS_OPTIONS_PROTOCOL,
     {"json", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "a JSON object a step, and one at the end"}};
@@ -423,8 +447,10 @@ const ls_command ls_command_consume = {
     .operands = "",
     .summary = "Read one rank's slice of every step, in order, checked",
     .details =
-        "Reads footers and slices by range, so about what the slices hold; each is checked against its CRC32C. Prints a line\n"
-        "a step, or with --output writes the slices; then a summary (to standard error if the slices go to standard output).\n"
+        "Reads footers and slices by range, so about what the slices hold; each is checked against its CRC32C. Prints "
+        "a line\n"
+        "a step, or with --output writes the slices; then a summary (to standard error if the slices go to standard "
+        "output).\n"
         "With --follow, SIGTERM or SIGINT is the way to end it, and exit code 0; without, 130.\n"
         "Exit codes: 0 done; 1 an object is damaged, or a step has been reclaimed; 2 bad usage; 3 the store refuses.",
     .options = options,

@@ -1,9 +1,10 @@
-/* cmd_fsck.c - `lakestream fsck`: does a lake keep every promise? Reads all of it, changes nothing, may run beside everybody else.
+/* cmd_fsck.c - `lakestream fsck`: does a lake keep every promise? Reads all of it, changes nothing, may run beside
+ * everybody else.
  *
- * Order makes it safe on a live lake. The versions are listed first and the data objects afterwards: whatever a listed version
- * names was uploaded before that version was put, so it must be in the later list. What others add meanwhile is newer and not
- * looked at. The newest version alone is asked for missing objects: by I3 it repeats every entry of the older ones, but for
- * those that were trimmed, whose objects may be gone.
+ * Order makes it safe on a live lake. The versions are listed first and the data objects afterwards: whatever a listed
+ * version names was uploaded before that version was put, so it must be in the later list. What others add meanwhile is
+ * newer and not looked at. The newest version alone is asked for missing objects: by I3 it repeats every entry of the
+ * older ones, but for those that were trimmed, whose objects may be gone.
  *
  * Versions below the greatest floor are void (section 6 of PROTOCOL.md) and skipped.
  */
@@ -49,7 +50,8 @@ typedef struct checking {
     uint64_t entries, named_bytes, orphans, orphan_bytes, orphans_pending, verified_slices, verified_bytes;
 } checking;
 
-/* --- what was found ------------------------------------------------------------------------------------------------------ */
+/* --- what was found
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void add_line(const checking *c, ls_text *text, uint64_t count, const char *line)
 {
@@ -146,7 +148,8 @@ static ls_result list_everything(checking *c)
     return result;
 }
 
-/* --- versions ------------------------------------------------------------------------------------------------------------ */
+/* --- versions
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* After a broken promise the next version is compared with this one, so that each fault is told once. NULL: nothing to
  * compare with. */
@@ -215,8 +218,8 @@ static ls_result check_versions(checking *c)
             continue;
         }
         if (version > expected) {
-            problem(c, "I1: versions %" PRIu64 " to %" PRIu64 " are missing below version %" PRIu64, expected, version - 1,
-                    version);
+            problem(c, "I1: versions %" PRIu64 " to %" PRIu64 " are missing below version %" PRIu64, expected,
+                    version - 1, version);
             go_on_from(c, NULL);
         }
         expected = version + 1;
@@ -228,7 +231,8 @@ static ls_result check_versions(checking *c)
     return result;
 }
 
-/* --- data ---------------------------------------------------------------------------------------------------------------- */
+/* --- data
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void check_slice(checking *c, const char *name, const ls_tgb_index *index, uint32_t at, const uint8_t *bytes)
 {
@@ -241,10 +245,13 @@ static void check_slice(checking *c, const char *name, const ls_tgb_index *index
     c->verified_slices++;
     c->verified_bytes += slice->bytes;
     if (!c->synthetic) return;
-    uint64_t difference = ls_synthetic_difference(index->identity.producer, index->identity.source_begin, slice->data_rank,
-                                                  slice->context_rank, bytes + slice->offset, slice->bytes);
+    uint64_t difference =
+        ls_synthetic_difference(index->identity.producer, index->identity.source_begin, slice->data_rank,
+                                slice->context_rank, bytes + slice->offset, slice->bytes);
     if (difference == UINT64_MAX) return;
-    problem(c, "%s: slice of data rank %" PRIu32 ", context rank %" PRIu32 " differs from the synthetic source at its byte %" PRIu64,
+    problem(c,
+            "%s: slice of data rank %" PRIu32 ", context rank %" PRIu32
+            " differs from the synthetic source at its byte %" PRIu64,
             name, slice->data_rank, slice->context_rank, difference);
 }
 
@@ -261,7 +268,8 @@ static ls_result check_object(checking *c, const char *name, const ls_entry *ent
     }
     result = ls_tgb_decode_footer(got.bytes, (size_t)got.length, got.object_bytes, &index, NULL, &why);
     if (result == LS_OK && index != NULL) result = ls_tgb_check_entry(index, entry, &why);
-    if (result == LS_OK && index == NULL) result = ls_fail(&why, LS_ERROR_CORRUPT, "the footer is longer than the object");
+    if (result == LS_OK && index == NULL)
+        result = ls_fail(&why, LS_ERROR_CORRUPT, "the footer is longer than the object");
     if (result != LS_OK && result != LS_ERROR_MEMORY) problem(c, "%s: %s", name, why.text);
     for (uint32_t i = 0; result == LS_OK && i < index->data_ranks * index->context_ranks; i++) {
         check_slice(c, name, index, i, got.bytes);
@@ -295,7 +303,8 @@ static ls_result check_entries(checking *c)
 {
     if (c->newest == NULL) return LS_OK;
     ls_result result = LS_OK;
-    for (uint64_t step = ls_manifest_trim_step(c->newest); step < ls_manifest_end_step(c->newest) && result == LS_OK; step++) {
+    for (uint64_t step = ls_manifest_trim_step(c->newest); step < ls_manifest_end_step(c->newest) && result == LS_OK;
+         step++) {
         ls_entry entry;
         if (ls_manifest_entry(c->newest, step, &entry)) result = check_entry(c, step, &entry);
     }
@@ -321,21 +330,25 @@ static void count_orphans(checking *c)
     }
 }
 
-/* --- report -------------------------------------------------------------------------------------------------------------- */
+/* --- report
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static void report_json(const checking *c, ls_text *text)
 {
     uint64_t version = c->newest == NULL ? 0 : ls_manifest_version(c->newest);
-    ls_text_format(text, "{\"sound\":%s,\"newest_version\":%" PRIu64 ",\"versions_checked\":%" PRIu64 ",\"void_versions\":%" PRIu64
-                   ",\"floor\":%" PRIu64 ",\"steps\":%" PRIu64 ",\"entries\":%" PRIu64 ",\"producers\":%" PRIu32
-                   ",\"open_producers\":%" PRIu32,
+    ls_text_format(text,
+                   "{\"sound\":%s,\"newest_version\":%" PRIu64 ",\"versions_checked\":%" PRIu64
+                   ",\"void_versions\":%" PRIu64 ",\"floor\":%" PRIu64 ",\"steps\":%" PRIu64 ",\"entries\":%" PRIu64
+                   ",\"producers\":%" PRIu32 ",\"open_producers\":%" PRIu32,
                    c->problem_count == 0 ? "true" : "false", version, c->invariants.versions_checked, c->void_versions,
                    c->floor, c->newest == NULL ? 0 : ls_manifest_end_step(c->newest), c->entries,
                    c->newest == NULL ? 0 : ls_manifest_row_count(c->newest),
                    c->newest == NULL ? 0 : ls_manifest_open_row_count(c->newest));
-    ls_text_format(text, ",\"data_bytes\":%" PRIu64 ",\"manifest_bytes\":%" PRIu64 ",\"deep\":%s,\"verified_slices\":%" PRIu64
-                   ",\"verified_bytes\":%" PRIu64 ",\"orphans\":%" PRIu64 ",\"orphan_bytes\":%" PRIu64 ",\"orphans_pending\":%" PRIu64
-                   ",\"checkpoints\":%" PRIu64 ",\"probes\":%" PRIu64 ",\"foreign_count\":%" PRIu64 ",\"foreign\":[",
+    ls_text_format(text,
+                   ",\"data_bytes\":%" PRIu64 ",\"manifest_bytes\":%" PRIu64 ",\"deep\":%s,\"verified_slices\":%" PRIu64
+                   ",\"verified_bytes\":%" PRIu64 ",\"orphans\":%" PRIu64 ",\"orphan_bytes\":%" PRIu64
+                   ",\"orphans_pending\":%" PRIu64 ",\"checkpoints\":%" PRIu64 ",\"probes\":%" PRIu64
+                   ",\"foreign_count\":%" PRIu64 ",\"foreign\":[",
                    c->named_bytes, c->manifest_bytes, c->deep ? "true" : "false", c->verified_slices, c->verified_bytes,
                    c->orphans, c->orphan_bytes, c->orphans_pending, c->checkpoints, c->probes, c->foreign_count);
     if (c->foreign.bytes != NULL) ls_text_add(text, c->foreign.bytes);
@@ -347,40 +360,52 @@ static void report_json(const checking *c, ls_text *text)
 static void report_lines(const checking *c, ls_text *text)
 {
     if (c->problems.bytes != NULL) ls_text_add(text, c->problems.bytes);
-    ls_text_format(text, "%" PRIu64 " versions, %" PRIu64 " steps, %" PRIu32 " producers (%" PRIu32 " open), %" PRIu64
-                   " bytes of data, %" PRIu64 " of manifests\n", c->invariants.versions_checked,
-                   c->newest == NULL ? 0 : ls_manifest_end_step(c->newest),
+    ls_text_format(text,
+                   "%" PRIu64 " versions, %" PRIu64 " steps, %" PRIu32 " producers (%" PRIu32 " open), %" PRIu64
+                   " bytes of data, %" PRIu64 " of manifests\n",
+                   c->invariants.versions_checked, c->newest == NULL ? 0 : ls_manifest_end_step(c->newest),
                    c->newest == NULL ? 0 : ls_manifest_row_count(c->newest),
                    c->newest == NULL ? 0 : ls_manifest_open_row_count(c->newest), c->named_bytes, c->manifest_bytes);
     if (c->deep) {
-        ls_text_format(text, "%" PRIu64 " slices (%" PRIu64 " bytes) agree with their checksums%s\n", c->verified_slices,
-                       c->verified_bytes, c->synthetic ? " and were compared with the synthetic source" : "");
+        ls_text_format(text, "%" PRIu64 " slices (%" PRIu64 " bytes) agree with their checksums%s\n",
+                       c->verified_slices, c->verified_bytes,
+                       c->synthetic ? " and were compared with the synthetic source" : "");
     }
     if (c->orphans > 0) {
-        ls_text_format(text, "%" PRIu64 " orphans (%" PRIu64 " bytes): uploaded, named by no version; %" PRIu64
-                       " of them may still be committed\n", c->orphans, c->orphan_bytes, c->orphans_pending);
+        ls_text_format(text,
+                       "%" PRIu64 " orphans (%" PRIu64 " bytes): uploaded, named by no version; %" PRIu64
+                       " of them may still be committed\n",
+                       c->orphans, c->orphan_bytes, c->orphans_pending);
     }
-    if (c->void_versions > 0) ls_text_format(text, "%" PRIu64 " void versions below floor %" PRIu64 "\n", c->void_versions, c->floor);
+    if (c->void_versions > 0)
+        ls_text_format(text, "%" PRIu64 " void versions below floor %" PRIu64 "\n", c->void_versions, c->floor);
     if (c->checkpoints > 0) ls_text_format(text, "%" PRIu64 " checkpoints\n", c->checkpoints);
-    if (c->probes > 0) ls_text_format(text, "%" PRIu64 " objects of store probes that are under way or were killed\n", c->probes);
+    if (c->probes > 0)
+        ls_text_format(text, "%" PRIu64 " objects of store probes that are under way or were killed\n", c->probes);
     if (c->foreign_count > 0) {
         ls_text_format(text, "%" PRIu64 " foreign objects, ignored by everyone:\n%s%s", c->foreign_count,
-                       c->foreign.bytes == NULL ? "" : c->foreign.bytes, c->foreign_count > FOREIGN_SHOWN ? "...\n" : "");
+                       c->foreign.bytes == NULL ? "" : c->foreign.bytes,
+                       c->foreign_count > FOREIGN_SHOWN ? "...\n" : "");
     }
-    if (c->problem_count > 0) ls_text_format(text, "%" PRIu64 " problems\n", c->problem_count);
-    else ls_text_add(text, "every promise is kept\n");
+    if (c->problem_count > 0)
+        ls_text_format(text, "%" PRIu64 " problems\n", c->problem_count);
+    else
+        ls_text_add(text, "every promise is kept\n");
 }
 
 static int report(checking *c)
 {
     ls_text text = {0};
-    if (c->json) report_json(c, &text);
-    else report_lines(c, &text);
+    if (c->json)
+        report_json(c, &text);
+    else
+        report_lines(c, &text);
     bool complete = !text.failed && !c->problems.failed && !c->foreign.failed;
     if (complete) fputs(text.bytes, stdout);
     ls_text_free(&text);
     if (!complete) {
-        return ls_report_error(c->arguments, ls_fail(&c->error, LS_ERROR_MEMORY, "out of memory for the report"), &c->error);
+        return ls_report_error(c->arguments, ls_fail(&c->error, LS_ERROR_MEMORY, "out of memory for the report"),
+                               &c->error);
     }
     return c->problem_count == 0 ? LS_EXIT_DONE : LS_EXIT_CHECK_FAILED;
 }
@@ -391,11 +416,12 @@ static ls_result check(checking *c)
     if (result != LS_OK) return result;
     result = list_everything(c);
     if (result == LS_OK && c->versions.count == 0 && c->data.count == 0) {
-        return ls_fail(&c->error, LS_ERROR_INVALID, "there is no lake in %s: neither versions nor data; is the address right?",
-                       c->lake.address);
+        return ls_fail(&c->error, LS_ERROR_INVALID,
+                       "there is no lake in %s: neither versions nor data; is the address right?", c->lake.address);
     }
     if (result == LS_OK && c->versions.count == 0) {
-        problem(c, "I1: %zu data objects and no manifest version: the versions are lost, or the prefix is wrong", c->data.count);
+        problem(c, "I1: %zu data objects and no manifest version: the versions are lost, or the prefix is wrong",
+                c->data.count);
     }
     if (result == LS_OK) result = check_versions(c);
     if (result == LS_OK) result = check_entries(c);
@@ -405,7 +431,8 @@ static ls_result check(checking *c)
 
 static int run(const ls_arguments *arguments)
 {
-    checking c = {.arguments = arguments, .json = ls_argument_flag(arguments, "json"),
+    checking c = {.arguments = arguments,
+                  .json = ls_argument_flag(arguments, "json"),
                   .synthetic = ls_argument_flag(arguments, "verify")};
     c.deep = c.synthetic || ls_argument_flag(arguments, "deep");
     ls_result result = check(&c);
@@ -431,8 +458,10 @@ const ls_command ls_command_fsck = {
     .operands = "",
     .summary = "Check every promise of the protocol on a lake, alive or not",
     .details =
-        "Reads all manifest versions in order and holds them against the invariants I1 to I6 of manifest/PROTOCOL.md: dense\n"
-        "versions, gap-free steps, committed entries unchanged, every source offset once and in order, epochs, every named\n"
+        "Reads all manifest versions in order and holds them against the invariants I1 to I6 of manifest/PROTOCOL.md: "
+        "dense\n"
+        "versions, gap-free steps, committed entries unchanged, every source offset once and in order, epochs, every "
+        "named\n"
         "object there and of its size. Orphans and foreign objects are told and are no fault.\n"
         "Exit codes: 0 sound; 1 something is wrong, one line each; 2 bad usage, or no lake there; 3 the store refuses.",
     .options = options,

@@ -25,7 +25,8 @@ typedef struct inspecting {
     ls_error error;
 } inspecting;
 
-/* --- manifests ------------------------------------------------------------------------------------------------------------ */
+/* --- manifests
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void show_entry(inspecting *i, uint64_t step, const ls_entry *entry)
 {
@@ -35,7 +36,8 @@ static void show_entry(inspecting *i, uint64_t step, const ls_entry *entry)
     ls_text_format(&i->text,
                    i->json ? "{\"step\":%" PRIu64 ",\"key\":\"%s\",\"source_begin\":%" PRIu64 ",\"source_end\":%" PRIu64
                              ",\"bytes\":%" PRIu64 ",\"footer_bytes\":%" PRIu32 "}"
-                           : "  step %" PRIu64 "  %s  source %" PRIu64 "..%" PRIu64 "  %" PRIu64 " bytes, footer %" PRIu32 "\n",
+                           : "  step %" PRIu64 "  %s  source %" PRIu64 "..%" PRIu64 "  %" PRIu64
+                             " bytes, footer %" PRIu32 "\n",
                    step, name, entry->source_begin, entry->source_end, entry->size_bytes, entry->footer_bytes);
 }
 
@@ -44,9 +46,10 @@ static void show_row(inspecting *i, const ls_row *row)
     const char *closed = i->json ? (row->closed ? "true" : "false") : row->closed ? "closed" : "open";
     ls_text_format(&i->text,
                    i->json ? "{\"producer\":%" PRIu64 ",\"epoch\":%" PRIu32 ",\"next_source_offset\":%" PRIu64
-                             ",\"last_version\":%" PRIu64 ",\"incarnation\":\"%016" PRIx64 "\",\"attempt\":%" PRIu64 ",\"closed\":%s}"
-                           : "  producer %" PRIu64 "  epoch %" PRIu32 "  next source offset %" PRIu64 "  last version %" PRIu64
-                             "  commit %016" PRIx64 "/%" PRIu64 "  %s\n",
+                             ",\"last_version\":%" PRIu64 ",\"incarnation\":\"%016" PRIx64 "\",\"attempt\":%" PRIu64
+                             ",\"closed\":%s}"
+                           : "  producer %" PRIu64 "  epoch %" PRIu32 "  next source offset %" PRIu64
+                             "  last version %" PRIu64 "  commit %016" PRIx64 "/%" PRIu64 "  %s\n",
                    row->producer, row->epoch, row->next_source_offset, row->last_version, row->last_commit.incarnation,
                    row->last_commit.attempt, closed);
 }
@@ -86,18 +89,19 @@ static void show_rows(inspecting *i, const ls_manifest *manifest)
 static void show_manifest(inspecting *i, const ls_manifest *manifest)
 {
     ls_commit_id id = ls_manifest_commit_id(manifest);
-    const char *head =
-        i->json ? "{\"key\":\"%s\",\"kind\":\"manifest\",\"bytes\":%" PRIu64 ",\"version\":%" PRIu64 ",\"incarnation\":\"%016" PRIx64
-                  "\",\"attempt\":%" PRIu64 ",\"low_watermark\":%" PRIu64 ",\"trim_step\":%" PRIu64 ",\"end_step\":%" PRIu64
-                  ",\"chain\":\"%08" PRIx32 "\",\"entry_count\":%" PRIu64 ",\"row_count\":%" PRIu32 ",\"open_row_count\":%" PRIu32
-                : "%s: manifest, %" PRIu64 " bytes, intact\nversion %" PRIu64 ", commit %016" PRIx64 "/%" PRIu64
-                  "\nlow watermark %" PRIu64 ", steps %" PRIu64 " to %" PRIu64 ", chain %08" PRIx32 ", %" PRIu64 " entries, %" PRIu32
-                  " rows (%" PRIu32 " open)\n";
+    const char *head = i->json ? "{\"key\":\"%s\",\"kind\":\"manifest\",\"bytes\":%" PRIu64 ",\"version\":%" PRIu64
+                                 ",\"incarnation\":\"%016" PRIx64 "\",\"attempt\":%" PRIu64
+                                 ",\"low_watermark\":%" PRIu64 ",\"trim_step\":%" PRIu64 ",\"end_step\":%" PRIu64
+                                 ",\"chain\":\"%08" PRIx32 "\",\"entry_count\":%" PRIu64 ",\"row_count\":%" PRIu32
+                                 ",\"open_row_count\":%" PRIu32
+                               : "%s: manifest, %" PRIu64 " bytes, intact\nversion %" PRIu64 ", commit %016" PRIx64
+                                 "/%" PRIu64 "\nlow watermark %" PRIu64 ", steps %" PRIu64 " to %" PRIu64
+                                 ", chain %08" PRIx32 ", %" PRIu64 " entries, %" PRIu32 " rows (%" PRIu32 " open)\n";
     uint64_t end = ls_manifest_end_step(manifest);
-    ls_text_format(&i->text, head, i->name, ls_manifest_encoded_bytes(manifest), ls_manifest_version(manifest), id.incarnation,
-                   id.attempt, ls_manifest_low_watermark(manifest), ls_manifest_trim_step(manifest), end,
-                   ls_manifest_chain(manifest, end), ls_manifest_entry_count(manifest), ls_manifest_row_count(manifest),
-                   ls_manifest_open_row_count(manifest));
+    ls_text_format(&i->text, head, i->name, ls_manifest_encoded_bytes(manifest), ls_manifest_version(manifest),
+                   id.incarnation, id.attempt, ls_manifest_low_watermark(manifest), ls_manifest_trim_step(manifest),
+                   end, ls_manifest_chain(manifest, end), ls_manifest_entry_count(manifest),
+                   ls_manifest_row_count(manifest), ls_manifest_open_row_count(manifest));
     if (i->json) ls_text_add(&i->text, ",\"rows\":[");
     show_rows(i, manifest);
     if (i->json) ls_text_add(&i->text, "],\"entries\":[");
@@ -116,28 +120,32 @@ static ls_result inspect_manifest(inspecting *i, const ls_lake_object *object)
     return LS_OK;
 }
 
-/* --- batches -------------------------------------------------------------------------------------------------------------- */
+/* --- batches
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static void show_slice(inspecting *i, const ls_slice *slice)
 {
     ls_text_format(&i->text,
-                   i->json ? "{\"data_rank\":%" PRIu32 ",\"context_rank\":%" PRIu32 ",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
-                             ",\"crc32c\":\"%08" PRIx32 "\"}"
-                           : "  rank %" PRIu32 ",%" PRIu32 "  offset %" PRIu64 "  %" PRIu64 " bytes  crc32c %08" PRIx32 "\n",
+                   i->json ? "{\"data_rank\":%" PRIu32 ",\"context_rank\":%" PRIu32 ",\"offset\":%" PRIu64
+                             ",\"bytes\":%" PRIu64 ",\"crc32c\":\"%08" PRIx32 "\"}"
+                           : "  rank %" PRIu32 ",%" PRIu32 "  offset %" PRIu64 "  %" PRIu64 " bytes  crc32c %08" PRIx32
+                             "\n",
                    slice->data_rank, slice->context_rank, slice->offset, slice->bytes, slice->crc32c);
 }
 
 static void show_batch(inspecting *i, const ls_tgb_index *index)
 {
     const ls_tgb_identity *identity = &index->identity;
-    ls_text_format(&i->text,
-                   i->json ? "{\"key\":\"%s\",\"kind\":\"tgb\",\"bytes\":%" PRIu64 ",\"footer_bytes\":%" PRIu32 ",\"producer\":%" PRIu64
-                             ",\"epoch\":%" PRIu32 ",\"sequence\":%" PRIu64 ",\"source_begin\":%" PRIu64 ",\"source_end\":%" PRIu64
-                             ",\"data_ranks\":%" PRIu32 ",\"context_ranks\":%" PRIu32 ",\"slices\":["
-                           : "%s: TGB, %" PRIu64 " bytes, footer %" PRIu32 ", intact\nproducer %" PRIu64 ", epoch %" PRIu32 ", sequence %" PRIu64
-                             ", source offsets %" PRIu64 " to %" PRIu64 ", %" PRIu32 " x %" PRIu32 " ranks\n",
-                   i->name, index->object_bytes, index->footer_bytes, identity->producer, identity->epoch, identity->sequence,
-                   identity->source_begin, identity->source_end, index->data_ranks, index->context_ranks);
+    ls_text_format(
+        &i->text,
+        i->json ? "{\"key\":\"%s\",\"kind\":\"tgb\",\"bytes\":%" PRIu64 ",\"footer_bytes\":%" PRIu32
+                  ",\"producer\":%" PRIu64 ",\"epoch\":%" PRIu32 ",\"sequence\":%" PRIu64 ",\"source_begin\":%" PRIu64
+                  ",\"source_end\":%" PRIu64 ",\"data_ranks\":%" PRIu32 ",\"context_ranks\":%" PRIu32 ",\"slices\":["
+                : "%s: TGB, %" PRIu64 " bytes, footer %" PRIu32 ", intact\nproducer %" PRIu64 ", epoch %" PRIu32
+                  ", sequence %" PRIu64 ", source offsets %" PRIu64 " to %" PRIu64 ", %" PRIu32 " x %" PRIu32
+                  " ranks\n",
+        i->name, index->object_bytes, index->footer_bytes, identity->producer, identity->epoch, identity->sequence,
+        identity->source_begin, identity->source_end, index->data_ranks, index->context_ranks);
     uint32_t slices = index->data_ranks * index->context_ranks;
     uint32_t first = slices - (uint32_t)shown(i, "slices", slices);
     for (uint32_t s = first; s < slices; s++) {
@@ -152,8 +160,10 @@ static ls_result inspect_batch(inspecting *i, const ls_lake_object *object)
 {
     ls_tgb_index *index = NULL;
     ls_error why = {""};
-    ls_result result = ls_tgb_decode_footer(object->bytes, (size_t)object->length, object->object_bytes, &index, NULL, &why);
-    if (result == LS_OK && index == NULL) result = ls_fail(&why, LS_ERROR_CORRUPT, "the footer is longer than the object");
+    ls_result result =
+        ls_tgb_decode_footer(object->bytes, (size_t)object->length, object->object_bytes, &index, NULL, &why);
+    if (result == LS_OK && index == NULL)
+        result = ls_fail(&why, LS_ERROR_CORRUPT, "the footer is longer than the object");
     if (result != LS_OK) return ls_fail(&i->error, result, "%s: %s", i->name, why.text);
     const ls_tgb_identity *identity = &index->identity;
     ls_key named = ls_key_data(identity->producer, identity->epoch, identity->sequence);
@@ -165,14 +175,16 @@ static ls_result inspect_batch(inspecting *i, const ls_lake_object *object)
     for (uint32_t s = 0; result == LS_OK && s < index->data_ranks * index->context_ranks; s++) {
         const ls_slice *slice = &index->slices[s];
         if (ls_tgb_verify_slice(slice, object->bytes + slice->offset, (size_t)slice->bytes, &why) == LS_OK) continue;
-        result = ls_fail(&i->error, LS_ERROR_CORRUPT, "%s: the slice at byte offset %" PRIu64 ": %s", i->name, slice->offset, why.text);
+        result = ls_fail(&i->error, LS_ERROR_CORRUPT, "%s: the slice at byte offset %" PRIu64 ": %s", i->name,
+                         slice->offset, why.text);
     }
     if (result == LS_OK) show_batch(i, index);
     ls_free(index);
     return result;
 }
 
-/* --- which object --------------------------------------------------------------------------------------------------------- */
+/* --- which object
+ * --------------------------------------------------------------------------------------------------------- */
 
 static ls_result find_head(inspecting *i)
 {
@@ -180,7 +192,8 @@ static ls_result find_head(inspecting *i)
     ls_result result = ls_lake_newest(&i->lake, &version, &floor, &i->error);
     if (result != LS_OK) return result;
     if (version < floor || version == 0) {
-        return ls_fail(&i->error, LS_ERROR_INVALID, "%s holds no manifest version that counts; is the address right?", i->lake.address);
+        return ls_fail(&i->error, LS_ERROR_INVALID, "%s holds no manifest version that counts; is the address right?",
+                       i->lake.address);
     }
     i->key = ls_key_manifest(version);
     return LS_OK;
@@ -191,11 +204,15 @@ static ls_result choose_object(inspecting *i)
     const char *text = i->arguments->operand_count > 0 ? i->arguments->operands[0] : "head";
     bool number = text[0] != '\0' && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 19;
     ls_result result = LS_OK;
-    if (strcmp(text, "head") == 0) result = find_head(i);
-    else if (number) i->key = ls_key_manifest(strtoull(text, NULL, 10));
+    if (strcmp(text, "head") == 0)
+        result = find_head(i);
+    else if (number)
+        i->key = ls_key_manifest(strtoull(text, NULL, 10));
     else if (ls_key_parse(text, &i->key) != LS_OK) {
-        return ls_fail(&i->error, LS_ERROR_INVALID, "'%.200s' names no object of a lake: expected head, a version, or a key such as "
-                       "data/7/1-0.tgb or manifest/00000000000000000001", text);
+        return ls_fail(&i->error, LS_ERROR_INVALID,
+                       "'%.200s' names no object of a lake: expected head, a version, or a key such as "
+                       "data/7/1-0.tgb or manifest/00000000000000000001",
+                       text);
     }
     if (result == LS_OK) ls_key_format(&i->key, i->name);
     return result;
@@ -213,13 +230,15 @@ static ls_result inspect(inspecting *i)
     case LS_OBJECT_MANIFEST: result = inspect_manifest(i, &object); break;
     case LS_OBJECT_DATA: result = inspect_batch(i, &object); break;
     case LS_OBJECT_FLOOR:
-        ls_text_format(&i->text, i->json ? "{\"key\":\"%s\",\"kind\":\"floor\",\"bytes\":%" PRIu64 ",\"version\":%" PRIu64 "}\n"
-                                         : "%s: floor, %" PRIu64 " bytes\nversions below %" PRIu64 " are void\n",
+        ls_text_format(&i->text,
+                       i->json ? "{\"key\":\"%s\",\"kind\":\"floor\",\"bytes\":%" PRIu64 ",\"version\":%" PRIu64 "}\n"
+                               : "%s: floor, %" PRIu64 " bytes\nversions below %" PRIu64 " are void\n",
                        i->name, object.object_bytes, i->key.number);
         break;
     case LS_OBJECT_CHECKPOINT:
-        ls_text_format(&i->text, i->json ? "{\"key\":\"%s\",\"kind\":\"checkpoint\",\"bytes\":%" PRIu64 "}\n"
-                                         : "%s: checkpoint, %" PRIu64 " bytes, of no format known to this program\n",
+        ls_text_format(&i->text,
+                       i->json ? "{\"key\":\"%s\",\"kind\":\"checkpoint\",\"bytes\":%" PRIu64 "}\n"
+                               : "%s: checkpoint, %" PRIu64 " bytes, of no format known to this program\n",
                        i->name, object.object_bytes);
         break;
     }
@@ -229,7 +248,8 @@ static ls_result inspect(inspecting *i)
 
 static int run(const ls_arguments *arguments)
 {
-    inspecting i = {.arguments = arguments, .json = ls_argument_flag(arguments, "json"),
+    inspecting i = {.arguments = arguments,
+                    .json = ls_argument_flag(arguments, "json"),
                     .shown_most = ls_argument_whole(arguments, "entries")};
     ls_result result = inspect(&i);
     if (result == LS_OK && i.text.failed) result = ls_fail(&i.error, LS_ERROR_MEMORY, "out of memory for the text");
@@ -239,17 +259,17 @@ static int run(const ls_arguments *arguments)
     return result == LS_OK ? LS_EXIT_DONE : ls_report_damage(arguments, result, &i.error);
 }
 
-static const ls_command_option options[] = {
-    LS_OPTION_BACKEND,
-    {"entries", 'n', LS_ARGUMENT_WHOLE, "N", "20", 0, 9007199254740992.0, "entries, rows and slices shown, the last ones"},
-    {"json", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "as JSON"}};
+static const ls_command_option options[] = {LS_OPTION_BACKEND,
+                                            {"entries", 'n', LS_ARGUMENT_WHOLE, "N", "20", 0, 9007199254740992.0,
+                                             "entries, rows and slices shown, the last ones"},
+                                            {"json", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "as JSON"}};
 
-const ls_command ls_command_inspect = {
-    .name = "inspect",
-    .operands = "[KEY|head|VERSION]",
-    .maximum_operands = 1,
-    .summary = "Show an object of a lake, by default the newest manifest",
-    .details = "Exit codes: 0 shown, intact; 1 the object is damaged, and where; 2 bad usage, or no such object; 3 the store refuses.",
-    .options = options,
-    .option_count = sizeof options / sizeof options[0],
-    .run = run};
+const ls_command ls_command_inspect = {.name = "inspect",
+                                       .operands = "[KEY|head|VERSION]",
+                                       .maximum_operands = 1,
+                                       .summary = "Show an object of a lake, by default the newest manifest",
+                                       .details = "Exit codes: 0 shown, intact; 1 the object is damaged, and where; 2 "
+                                                  "bad usage, or no such object; 3 the store refuses.",
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0],
+                                       .run = run};

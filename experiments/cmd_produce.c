@@ -1,8 +1,8 @@
 /* cmd_produce.c - `lakestream produce`: one producer machine on the real-time loop, fed by a source of batches.
  *
  * The machine decides everything that concerns the protocol. This file makes batches while the machine has room, turns
- * them into TGBs when they are uploaded, and turns signals into its STOP. Nothing of a run needs to be remembered here for
- * the next one: the row in the manifest says where to go on.
+ * them into TGBs when they are uploaded, and turns signals into its STOP. Nothing of a run needs to be remembered here
+ * for the next one: the row in the manifest says where to go on.
  */
 #include "backend/loop.h"
 #include "experiments/batch_source.h"
@@ -54,7 +54,8 @@ typedef struct producing {
     uint64_t batches, bytes, won, lost, failed;
 } producing;
 
-/* --- the machine's wishes ---------------------------------------------------------------------------------------------- */
+/* --- the machine's wishes
+ * ---------------------------------------------------------------------------------------------- */
 
 static void stop_loop(producing *p, ending end)
 {
@@ -106,8 +107,10 @@ static ls_result feed(producing *p, const ls_event *event)
     ls_actions actions;
     ls_result result = ls_producer_step(&p->machine, event, &actions);
     for (uint32_t i = 0; i < actions.count; i++) {
-        if (result == LS_OK) result = carry_out(p, &actions.item[i]);
-        else if (actions.item[i].kind == LS_ACTION_REQUEST) ls_manifest_release(actions.item[i].request.manifest);
+        if (result == LS_OK)
+            result = carry_out(p, &actions.item[i]);
+        else if (actions.item[i].kind == LS_ACTION_REQUEST)
+            ls_manifest_release(actions.item[i].request.manifest);
     }
     return result;
 }
@@ -119,7 +122,8 @@ static ls_result stop_producing(producing *p, int64_t now_ns)
     return feed(p, &(ls_event){.kind = LS_EVENT_STOP, .now_ns = now_ns});
 }
 
-/* --- batches ------------------------------------------------------------------------------------------------------------ */
+/* --- batches
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static ls_result ask_again_at(producing *p, int64_t at_ns)
 {
@@ -155,7 +159,9 @@ static ls_result make_batches(producing *p, int64_t now_ns)
         if (state == LS_SOURCE_WAIT) return wait_for_input(p, now_ns);
         if (state == LS_SOURCE_END) return stop_producing(p, now_ns);
         plan_next_batch(p, now_ns);
-        result = feed(p, &(ls_event){.kind = LS_EVENT_BATCH, .now_ns = now_ns, .batch_source_count = offsets,
+        result = feed(p, &(ls_event){.kind = LS_EVENT_BATCH,
+                                     .now_ns = now_ns,
+                                     .batch_source_count = offsets,
                                      .batch_bytes = content_bytes + p->footer_bytes,
                                      .batch_footer_bytes = (uint32_t)p->footer_bytes});
         if (result != LS_OK) return result;
@@ -193,14 +199,16 @@ static ls_result on_body(void *context, const ls_key *key, uint8_t *bytes, uint6
     return result == LS_OK ? seal(p, &identity, bytes, content_bytes) : result;
 }
 
-/* --- the loop's calls ---------------------------------------------------------------------------------------------------- */
+/* --- the loop's calls
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void show_progress(const producing *p)
 {
     if (!p->shows_progress) return;
-    fprintf(stderr, "\r\033[Kproducer %" PRIu64 "%s: %" PRIu64 " batches, next offset %" PRIu64 ", %" PRIu64
-            " commits, %" PRIu64 " lost", p->machine.producer, p->joined ? "" : " joins", p->batches, p->next_offset,
-            p->won, p->lost);
+    fprintf(stderr,
+            "\r\033[Kproducer %" PRIu64 "%s: %" PRIu64 " batches, next offset %" PRIu64 ", %" PRIu64
+            " commits, %" PRIu64 " lost",
+            p->machine.producer, p->joined ? "" : " joins", p->batches, p->next_offset, p->won, p->lost);
 }
 
 /* A store that does not answer is tried for ever; whoever waits is told why, now and then. */
@@ -256,7 +264,8 @@ static ls_result on_reply(void *context, int64_t now_ns, uint32_t kind, uint32_t
     return result == LS_OK ? make_batches(p, now_ns) : result;
 }
 
-/* --- from the command line ------------------------------------------------------------------------------------------------ */
+/* --- from the command line
+ * ------------------------------------------------------------------------------------------------ */
 
 static ls_result set_parameter(ls_policy_instance *policy, const char *text, ls_error *error)
 {
@@ -293,14 +302,12 @@ static ls_result choose_grid(producing *p, uint64_t batch_bytes)
     p->context_ranks = (uint32_t)ls_argument_whole(p->arguments, "context-ranks");
     p->footer_bytes = ls_tgb_footer_bytes(p->data_ranks, p->context_ranks);
     if (p->footer_bytes != 0 && batch_bytes <= SIZE_MAX - p->footer_bytes) return LS_OK;
-    return ls_fail(&p->error, LS_ERROR_LIMIT, "%" PRIu32 " x %" PRIu32 " ranks are more than the %u slices a batch can have",
-                   p->data_ranks, p->context_ranks, LS_TGB_SLICES_MAX);
+    return ls_fail(&p->error, LS_ERROR_LIMIT,
+                   "%" PRIu32 " x %" PRIu32 " ranks are more than the %u slices a batch can have", p->data_ranks,
+                   p->context_ranks, LS_TGB_SLICES_MAX);
 }
 
-static bool is_word(const char *text, const char *word)
-{
-    return text != NULL && strcmp(text, word) == 0;
-}
+static bool is_word(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
 
 static ls_result open_source(producing *p, uint64_t producer, uint64_t batch_bytes)
 {
@@ -320,8 +327,10 @@ static ls_result open_source(producing *p, uint64_t producer, uint64_t batch_byt
     } else if (is_word(kind, "synthetic")) {
         p->source = ls_source_synthetic(producer, batch_bytes, batches);
     } else {
-        return ls_fail(&p->error, LS_ERROR_INVALID, "--source %.100s: expected synthetic, - for standard input, or files after "
-                       "the options", kind);
+        return ls_fail(&p->error, LS_ERROR_INVALID,
+                       "--source %.100s: expected synthetic, - for standard input, or files after "
+                       "the options",
+                       kind);
     }
     return p->source != NULL ? LS_OK : ls_fail(&p->error, LS_ERROR_MEMORY, "out of memory");
 }
@@ -332,7 +341,8 @@ static ls_result prepare(producing *p)
     uint64_t producer = ls_argument_whole(arguments, "producer"), incarnation = 0;
     uint64_t batch_bytes = ls_argument_whole(arguments, "bytes");
     if (!ls_argument_given(arguments, "producer")) {
-        return ls_fail(&p->error, LS_ERROR_INVALID, "--producer is missing: the number that this producer has for ever");
+        return ls_fail(&p->error, LS_ERROR_INVALID,
+                       "--producer is missing: the number that this producer has for ever");
     }
     ls_result result = choose_policy(p);
     if (result == LS_OK) result = choose_grid(p, batch_bytes);
@@ -404,8 +414,9 @@ static void report(const producing *p)
         return;
     }
     if (!p->joined) return;
-    printf("producer %" PRIu64 ", epoch %" PRIu32 ": %" PRIu64 " batches (%" PRIu64 " bytes) published, source offsets %" PRIu64
-           " to %" PRIu64 "; %" PRIu64 " commits, %" PRIu64 " attempts lost, %" PRIu64 " failed; %s\n",
+    printf("producer %" PRIu64 ", epoch %" PRIu32 ": %" PRIu64 " batches (%" PRIu64
+           " bytes) published, source offsets %" PRIu64 " to %" PRIu64 "; %" PRIu64 " commits, %" PRIu64
+           " attempts lost, %" PRIu64 " failed; %s\n",
            machine->producer, machine->epoch, p->batches, p->bytes, p->first_offset, p->next_offset, p->won, p->lost,
            p->failed, ending_name(p->end));
 }
@@ -420,8 +431,10 @@ static int finish(producing *p, ls_result result)
     case ENDING_FINISHED: return LS_EXIT_DONE;
     case ENDING_INTERRUPTED: return LS_EXIT_INTERRUPTED;
     case ENDING_FENCED:
-        fprintf(stderr, "lakestream produce: fenced: another process took over producer %" PRIu64 "; what was published before "
-                "stands, it goes on from there\n", p->machine.producer);
+        fprintf(stderr,
+                "lakestream produce: fenced: another process took over producer %" PRIu64 "; what was published before "
+                "stands, it goes on from there\n",
+                p->machine.producer);
         return LS_EXIT_CHECK_FAILED;
     case ENDING_FAILED: return ls_report_damage(p->arguments, p->failure, &p->error);
     case ENDING_NONE: break;
@@ -432,8 +445,11 @@ static int finish(producing *p, ls_result result)
 
 static int run(const ls_arguments *arguments)
 {
-    producing p = {.arguments = arguments, .asked_ns = LS_NEVER_NS, .input_wait_ns = INPUT_WAIT_NS,
-                   .signals = {.file = -1}, .shows_progress = isatty(STDERR_FILENO) == 1};
+    producing p = {.arguments = arguments,
+                   .asked_ns = LS_NEVER_NS,
+                   .input_wait_ns = INPUT_WAIT_NS,
+                   .signals = {.file = -1},
+                   .shows_progress = isatty(STDERR_FILENO) == 1};
     ls_result result = prepare(&p);
     if (result == LS_OK) result = run_machine(&p);
     int code = finish(&p, result);
@@ -446,7 +462,8 @@ static int run(const ls_arguments *arguments)
 
 static const ls_command_option options[] = {
     LS_OPTION_BACKEND,
-    {"producer", 'p', LS_ARGUMENT_WHOLE, "ID", NULL, 0, NUMBER_MAX, "this producer's own number, the same at every start"},
+    {"producer", 'p', LS_ARGUMENT_WHOLE, "ID", NULL, 0, NUMBER_MAX,
+     "this producer's own number, the same at every start"},
     {"batches", 'n', LS_ARGUMENT_WHOLE, "N", NULL, 0, NUMBER_MAX,
      "stop after so many in all, earlier starts included; default: when the source ends"},
     {"bytes", 0, LS_ARGUMENT_WHOLE, "B", "65536", 1, 1099511627776.0, "content of a batch, all ranks together"},
@@ -466,12 +483,14 @@ const ls_command ls_command_produce = {
     .operands = "[FILE...]",
     .maximum_operands = UINT32_MAX,
     .summary = "Publish batches to a lake, exactly once each, beside any number of other producers",
-    .details =
-        "A start takes over the producer's row in the manifest (any earlier process of the same number is fenced and ends\n"
-        "with exit code 1) and goes on at the source offset that the row names. Offsets are batches of a synthetic source,\n"
-        "bytes of files or of standard input; give the same files again after a stop, and standard input from its beginning.\n"
-        "SIGTERM or SIGINT: publish what is made, close the row, exit 0; a second one: quit at once, exit 130.\n"
-        "Exit codes: 0 done; 1 fenced, or a manifest is damaged; 2 bad usage or input; 3 the store refuses.",
+    .details = "A start takes over the producer's row in the manifest (any earlier process of the same number is "
+               "fenced and ends\n"
+               "with exit code 1) and goes on at the source offset that the row names. Offsets are batches of a "
+               "synthetic source,\n"
+               "bytes of files or of standard input; give the same files again after a stop, and standard input from "
+               "its beginning.\n"
+               "SIGTERM or SIGINT: publish what is made, close the row, exit 0; a second one: quit at once, exit 130.\n"
+               "Exit codes: 0 done; 1 fenced, or a manifest is damaged; 2 bad usage or input; 3 the store refuses.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run};

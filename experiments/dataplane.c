@@ -14,15 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES_MAX 8u
+#define TRIES_MAX      8u
 #define FIRST_PAUSE_NS INT64_C(50000000)
 
-/* --- the lake -------------------------------------------------------------------------------------------------------- */
+/* --- the lake --------------------------------------------------------------------------------------------------------
+ */
 
-static const char *folder_of(const char *address)
-{
-    return strncmp(address, "dir:", 4) == 0 ? address + 4 : NULL;
-}
+static const char *folder_of(const char *address) { return strncmp(address, "dir:", 4) == 0 ? address + 4 : NULL; }
 
 static ls_result check_address(const char *address, ls_lake_use use, ls_error *error)
 {
@@ -101,7 +99,8 @@ ls_result ls_lake_protocol(const ls_arguments *arguments, ls_protocol *protocol,
     return LS_OK;
 }
 
-/* --- one question, one answer ---------------------------------------------------------------------------------------- */
+/* --- one question, one answer ----------------------------------------------------------------------------------------
+ */
 
 /* What an answer brings outlives the callback only as far as `take` copies it. */
 typedef struct question {
@@ -152,11 +151,13 @@ static ls_result ask(const ls_lake *lake, const ls_object_request *request, ques
                    q->message.text);
 }
 
-static ls_result full_name(const ls_lake *lake, const char *name, char full[LS_STORE_KEY_BYTES_MAX + 1], ls_error *error)
+static ls_result full_name(const ls_lake *lake, const char *name, char full[LS_STORE_KEY_BYTES_MAX + 1],
+                           ls_error *error)
 {
     int length = snprintf(full, LS_STORE_KEY_BYTES_MAX + 1, "%s%s", lake->prefix, name);
     if (length >= 0 && (unsigned)length <= LS_STORE_KEY_BYTES_MAX) return LS_OK;
-    return ls_fail(error, LS_ERROR_INVALID, "the name '%.100s...' is longer than %u bytes", name, LS_STORE_KEY_BYTES_MAX);
+    return ls_fail(error, LS_ERROR_INVALID, "the name '%.100s...' is longer than %u bytes", name,
+                   LS_STORE_KEY_BYTES_MAX);
 }
 
 static ls_result keep_object(void *context, const ls_object_reply *reply)
@@ -171,14 +172,17 @@ static ls_result keep_object(void *context, const ls_object_reply *reply)
     return LS_OK;
 }
 
-ls_result ls_lake_get(const ls_lake *lake, const char *name, uint64_t suffix_bytes, ls_lake_object *object, ls_error *error)
+ls_result ls_lake_get(const ls_lake *lake, const char *name, uint64_t suffix_bytes, ls_lake_object *object,
+                      ls_error *error)
 {
     char full[LS_STORE_KEY_BYTES_MAX + 1];
     *object = (ls_lake_object){0};
     ls_result result = full_name(lake, name, full, error);
     if (result != LS_OK) return result;
     question q = {.take = keep_object, .context = object};
-    ls_object_request request = {.operation = LS_GET, .key = full, .range_bytes = suffix_bytes,
+    ls_object_request request = {.operation = LS_GET,
+                                 .key = full,
+                                 .range_bytes = suffix_bytes,
                                  .range = suffix_bytes > 0 ? LS_RANGE_SUFFIX : LS_RANGE_WHOLE};
     result = ask(lake, &request, &q, &object->exists, error);
     if (result == LS_ERROR_MEMORY) {
@@ -219,7 +223,9 @@ ls_result ls_lake_list(const ls_lake *lake, const char *folder, ls_lake_visitor 
         char after[LS_STORE_KEY_BYTES_MAX + 1];
         memcpy(after, p.after, sizeof after);
         question q = {.take = take_page, .context = &p};
-        ls_object_request request = {.operation = LS_LIST, .key = full, .list_limit = LS_STORE_LIST_LIMIT_MAX,
+        ls_object_request request = {.operation = LS_LIST,
+                                     .key = full,
+                                     .list_limit = LS_STORE_LIST_LIMIT_MAX,
                                      .list_after = after[0] != '\0' ? after : NULL};
         bool found;
         p.more = false;
@@ -245,7 +251,8 @@ ls_result ls_lake_newest(const ls_lake *lake, uint64_t *version, uint64_t *floor
     return result == LS_OK ? ls_lake_list(lake, "floor/", greatest, floor, error) : result;
 }
 
-/* --- signals --------------------------------------------------------------------------------------------------------- */
+/* --- signals ---------------------------------------------------------------------------------------------------------
+ */
 
 static void both_signals(sigset_t *set)
 {
@@ -268,7 +275,8 @@ ls_result ls_signals_open(ls_signals *signals, ls_error *error)
 uint32_t ls_signals_count(ls_signals *signals)
 {
     struct signalfd_siginfo ignored;
-    while (signals->file >= 0 && read(signals->file, &ignored, sizeof ignored) == (ssize_t)sizeof ignored) signals->count++;
+    while (signals->file >= 0 && read(signals->file, &ignored, sizeof ignored) == (ssize_t)sizeof ignored)
+        signals->count++;
     return signals->count;
 }
 
@@ -283,14 +291,16 @@ void ls_signals_close(ls_signals *signals)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* --- odds and ends --------------------------------------------------------------------------------------------------- */
+/* --- odds and ends ---------------------------------------------------------------------------------------------------
+ */
 
 ls_result ls_unique_number(uint64_t *number, ls_error *error)
 {
     *number = 0;
     while (*number == 0) {
         if (getrandom(number, sizeof *number, 0) == (ssize_t)sizeof *number) continue;
-        if (errno != EINTR) return ls_fail(error, LS_ERROR_IO, "the system gives no random numbers: %s", strerror(errno));
+        if (errno != EINTR)
+            return ls_fail(error, LS_ERROR_IO, "the system gives no random numbers: %s", strerror(errno));
         *number = 0;
     }
     return LS_OK;

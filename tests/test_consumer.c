@@ -1,5 +1,5 @@
-/* test_consumer.c - the consumer machine, one scripted world a test. Requests wait in the test's hand until it answers them, in
- * whatever order it likes; so order, window and patience of the machine show.
+/* test_consumer.c - the consumer machine, one scripted world a test. Requests wait in the test's hand until it answers
+ * them, in whatever order it likes; so order, window and patience of the machine show.
  */
 #include "manifest/consumer.h"
 
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define POLL_NS INT64_C(500)
-#define PENDING_MAX 32
-#define STEPS_MAX 64
+#define POLL_NS      INT64_C(500)
+#define PENDING_MAX  32
+#define STEPS_MAX    64
 #define FOOTER_BYTES 104u
 
 typedef struct reader {
@@ -25,7 +25,8 @@ typedef struct reader {
     int64_t wake_ns;
 } reader;
 
-/* --- the lake's content --------------------------------------------------------------------------------------------------- */
+/* --- the lake's content
+ * --------------------------------------------------------------------------------------------------- */
 
 static const ls_manifest *newest(const reader *r)
 {
@@ -38,11 +39,18 @@ static ls_manifest *child_of(const ls_manifest *parent, uint32_t count, uint64_t
     ls_entry entries[40];
     uint64_t begin = ls_manifest_row_count(parent) == 0 ? 0 : ls_manifest_row(parent, 0)->next_source_offset;
     for (uint32_t i = 0; i < count; i++) {
-        entries[i] = (ls_entry){.producer = 1, .epoch = 1, .sequence = first_sequence + i, .source_begin = begin + i,
-                                .source_end = begin + i + 1, .size_bytes = 5000, .footer_bytes = FOOTER_BYTES};
+        entries[i] = (ls_entry){.producer = 1,
+                                .epoch = 1,
+                                .sequence = first_sequence + i,
+                                .source_begin = begin + i,
+                                .source_end = begin + i + 1,
+                                .size_bytes = 5000,
+                                .footer_bytes = FOOTER_BYTES};
     }
-    ls_commit commit = {.id = {9, ls_manifest_version(parent) + 1}, .slot = ls_manifest_row_count(parent) == 0 ? LS_NO_SLOT : 0,
-                        .entries = entries, .entry_count = count,
+    ls_commit commit = {.id = {9, ls_manifest_version(parent) + 1},
+                        .slot = ls_manifest_row_count(parent) == 0 ? LS_NO_SLOT : 0,
+                        .entries = entries,
+                        .entry_count = count,
                         .row = {.producer = 1, .epoch = 1, .next_source_offset = begin + count}};
     ls_manifest *child = NULL;
     CU_ASSERT_EQUAL_FATAL(ls_manifest_append(parent, &commit, &child), LS_OK);
@@ -65,7 +73,8 @@ static void trim(reader *r, uint64_t step)
     r->lake.version[++r->lake.newest] = child;
 }
 
-/* --- the machine in hand --------------------------------------------------------------------------------------------------- */
+/* --- the machine in hand
+ * --------------------------------------------------------------------------------------------------- */
 
 static void note(reader *r, const ls_action *action)
 {
@@ -97,10 +106,7 @@ static void feed(reader *r, const ls_event *event)
     for (uint32_t i = 0; i < actions.count; i++) note(r, &actions.item[i]);
 }
 
-static void event(reader *r, ls_event_kind kind)
-{
-    feed(r, &(ls_event){.kind = kind, .now_ns = r->lake.now_ns});
-}
+static void event(reader *r, ls_event_kind kind) { feed(r, &(ls_event){.kind = kind, .now_ns = r->lake.now_ns}); }
 
 /* Takes a waiting request out of the hand. */
 static ls_store_request take(reader *r, uint32_t index)
@@ -144,9 +150,12 @@ static void wake(reader *r)
 static void settle(reader *r)
 {
     for (uint32_t rounds = 0; rounds < 1000; rounds++) {
-        if (r->pending_count > 0) answer(r, 0);
-        else if (r->wake_ns <= r->lake.now_ns) wake(r);
-        else return;
+        if (r->pending_count > 0)
+            answer(r, 0);
+        else if (r->wake_ns <= r->lake.now_ns)
+            wake(r);
+        else
+            return;
     }
     CU_FAIL("the machine never comes to rest");
 }
@@ -164,7 +173,8 @@ static void init(reader *r, ls_layout layout, ls_discovery discovery)
 
 static void start(reader *r, uint32_t window, bool follow, uint64_t first_step)
 {
-    ls_consumer_config config = {.data_rank = 3, .context_rank = 1, .window = window, .follow = follow, .poll_ns = POLL_NS};
+    ls_consumer_config config = {
+        .data_rank = 3, .context_rank = 1, .window = window, .follow = follow, .poll_ns = POLL_NS};
     CU_ASSERT_EQUAL_FATAL(ls_consumer_init(&r->machine, &r->protocol, &config, first_step), LS_OK);
     event(r, LS_EVENT_START);
 }
@@ -188,7 +198,8 @@ static uint64_t asked_sequence(const reader *r, uint32_t index)
     return r->pending[index].key.sequence;
 }
 
-/* --- reading ahead --------------------------------------------------------------------------------------------------------- */
+/* --- reading ahead
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void test_window_and_order(void)
 {
@@ -320,7 +331,8 @@ static void test_empty_slice(void)
     end(&r);
 }
 
-/* --- following -------------------------------------------------------------------------------------------------------------- */
+/* --- following
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static void test_follow_polls_at_its_time(void)
 {
@@ -447,7 +459,8 @@ static void test_tail_reads(void)
     end(&r);
 }
 
-/* --- reclaimed and void ------------------------------------------------------------------------------------------------------ */
+/* --- reclaimed and void
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void test_behind(void)
 {
@@ -498,8 +511,8 @@ static bool fetched(const reader *r, uint64_t sequence)
     return false;
 }
 
-/* The reader sleeps at version 2; meanwhile versions below 6 are reclaimed, and a writer that slept longer creates version 3
- * again, with a batch that is in nobody's history. */
+/* The reader sleeps at version 2; meanwhile versions below 6 are reclaimed, and a writer that slept longer creates
+ * version 3 again, with a batch that is in nobody's history. */
 static void test_void_version_is_ignored(ls_discovery discovery)
 {
     reader r;
@@ -569,7 +582,8 @@ static void test_floor_between_read_and_confirm(void)
     end(&r);
 }
 
-/* --- failures ---------------------------------------------------------------------------------------------------------------- */
+/* --- failures
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void test_failed_looks_are_tried_again(void)
 {
@@ -580,7 +594,8 @@ static void test_failed_looks_are_tried_again(void)
         r.protocol.floor_check = true;
         append(&r, 2);
         start(&r, 2, false, 0);
-        /* Each question of a look fails once, in a look of its own: floors, versions, the next one, the read, the confirmation. */
+        /* Each question of a look fails once, in a look of its own: floors, versions, the next one, the read, the
+         * confirmation. */
         for (uint32_t failing = 0; failing < 5; failing++) {
             for (uint32_t good = 0; good < failing; good++) answer(&r, 0);
             CU_ASSERT_EQUAL_FATAL(r.pending_count, 1);
@@ -607,7 +622,8 @@ static void test_failed_fetches_are_tried_again(void)
     answer_with(&r, 0, LS_REPLY_UNKNOWN_OUTCOME, 0); /* the footer of step 0 */
     CU_ASSERT_EQUAL(r.pending_count, 1);
     CU_ASSERT_EQUAL(r.wake_ns, 1000 + POLL_NS);
-    ls_store_reply echo = {.status = LS_REPLY_OK, .tag = UINT32_C(0x80000000)}; /* nobody waits for it: not an empty slice */
+    ls_store_reply echo = {.status = LS_REPLY_OK,
+                           .tag = UINT32_C(0x80000000)}; /* nobody waits for it: not an empty slice */
     reply(&r, &echo);
     CU_ASSERT_EQUAL(r.step_count, 0);
     r.lake.now_ns = 1000 + POLL_NS - 1;
@@ -686,8 +702,8 @@ static void test_stale_replies(void)
 LS_SUITE(consumer, {"window and order", test_window_and_order}, {"widest window", test_widest_window},
          {"window out of range", test_window_out_of_range}, {"footer, then slice", test_footer_then_slice},
          {"empty slice", test_empty_slice}, {"follow polls at its time", test_follow_polls_at_its_time},
-         {"the end waits for the look", test_end_waits_for_the_look}, {"follow from nothing", test_follow_from_nothing}, {"start beyond the end", test_start_beyond_the_end},
-         {"tail reads", test_tail_reads}, {"behind", test_behind},
+         {"the end waits for the look", test_end_waits_for_the_look}, {"follow from nothing", test_follow_from_nothing},
+         {"start beyond the end", test_start_beyond_the_end}, {"tail reads", test_tail_reads}, {"behind", test_behind},
          {"behind by a missing object", test_behind_by_missing_object}, {"void versions", test_void_versions},
          {"known version below the floor", test_known_version_below_floor},
          {"floor between read and confirm", test_floor_between_read_and_confirm},

@@ -1,5 +1,5 @@
-/* test_dataplane.c - produce, consume, inspect and fsck from outside, as processes on one directory. The program's path is in
- * LAKESTREAM.
+/* test_dataplane.c - produce, consume, inspect and fsck from outside, as processes on one directory. The program's path
+ * is in LAKESTREAM.
  */
 #include "experiments/batch_source.h"
 #include "manifest/codec.h"
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORDS_MAX 40
+#define WORDS_MAX  40
 #define OUTPUT_MAX 65536
 
 typedef struct process {
@@ -103,7 +103,8 @@ static const outcome *await(process p)
 static const outcome *judge(const char *arguments, const outcome *out, int code, const char *part)
 {
     if (out->code != code || strstr(out->text, part) == NULL) {
-        printf("\n      lakestream %s\n      gave %d (wanted %d): %s\n      wanted \"%s\"", arguments, out->code, code, out->text, part);
+        printf("\n      lakestream %s\n      gave %d (wanted %d): %s\n      wanted \"%s\"", arguments, out->code, code,
+               out->text, part);
     }
     CU_ASSERT_EQUAL(out->code, code);
     CU_ASSERT_PTR_NOT_NULL(strstr(out->text, part));
@@ -120,7 +121,8 @@ static const outcome *expect_with_input(const char *arguments, const char *input
     return judge(arguments, await(start(arguments, path_of(input))), code, part);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void write_file(const char *path, const void *bytes, size_t length)
 {
@@ -201,7 +203,9 @@ static void await_file(const char *path)
     CU_ASSERT_FATAL(has_bytes(path));
 }
 
-/* --- usage ------------------------------------------------------------------------------------------------------------------- */
+/* --- usage
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_usage(void)
 {
@@ -250,7 +254,8 @@ static void test_usage(void)
     expect("produce -p 1 --backend memory -n 3 --bytes 10", 0, "3 batches");
 }
 
-/* --- the normal case --------------------------------------------------------------------------------------------------------- */
+/* --- the normal case
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void test_no_batches(void)
 {
@@ -272,14 +277,18 @@ static void test_restart_goes_on(void)
                                 "step 11 producer 3 epoch 2 sequence 6 source 11..12 bytes 251 crc32c ");
     CU_ASSERT_EQUAL(count_of(out->text, "step "), 12);
     /* Each step moves its footer and the slice, nothing else: (176 + 251) / 251. */
-    expect("consume --backend dir:@restart --rank 0,0", 0, "12 steps, 3012 bytes; 5124 bytes of data moved (read amplification 1.701)");
+    expect("consume --backend dir:@restart --rank 0,0", 0,
+           "12 steps, 3012 bytes; 5124 bytes of data moved (read amplification 1.701)");
     out = expect("consume --backend dir:@restart --rank 1,0 --from 4 --steps 2 --json --window 1", 0,
                  "{\"steps\":2,\"next_step\":6,\"slice_bytes\":500,\"moved_bytes\":852,");
     CU_ASSERT_EQUAL(count_of(out->text, "{\"step\":"), 2);
-    CU_ASSERT_PTR_NOT_NULL(strstr(out->text, "{\"step\":5,\"producer\":3,\"epoch\":2,\"sequence\":0,\"source_begin\":5,"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(out->text, "{\"step\":5,\"producer\":3,\"epoch\":2,\"sequence\":0,\"source_begin\":5,"));
     expect("consume --backend dir:@restart --rank 0,0 --from 99", 0, "0 steps");
-    expect("consume --backend dir:@restart --rank 2,0", 1, "no slice for data rank 2, context rank 0: the object has 2 x 2");
-    expect("fsck --backend dir:@restart --verify --json", 0, "\"verified_slices\":48,\"verified_bytes\":12012,\"orphans\":0,");
+    expect("consume --backend dir:@restart --rank 2,0", 1,
+           "no slice for data rank 2, context rank 0: the object has 2 x 2");
+    expect("fsck --backend dir:@restart --verify --json", 0,
+           "\"verified_slices\":48,\"verified_bytes\":12012,\"orphans\":0,");
     expect("inspect --backend dir:@restart data/3/2-0.tgb", 0, "source offsets 5 to 6, 2 x 2 ranks");
     expect("inspect --backend dir:@restart head --entries 1", 0, "entries: 12, the last 1 shown");
     expect("inspect --backend dir:@restart 1 --json", 0, "\"version\":1,");
@@ -290,11 +299,13 @@ static void test_layouts_and_discoveries(void)
     static const char *const layouts[] = {"full", "full-tail"}, *const discoveries[] = {"list", "probe", "gallop"};
     char arguments[256];
     for (uint32_t i = 0; i < 6; i++) {
-        snprintf(arguments, sizeof arguments, "produce --backend dir:@kinds -p %u -n 4 --bytes 64 --layout %s --discovery %s", i,
-                 layouts[i / 3], discoveries[i % 3]);
+        snprintf(arguments, sizeof arguments,
+                 "produce --backend dir:@kinds -p %u -n 4 --bytes 64 --layout %s --discovery %s", i, layouts[i / 3],
+                 discoveries[i % 3]);
         expect(arguments, 0, "4 batches");
-        snprintf(arguments, sizeof arguments, "consume --backend dir:@kinds --rank 0,0 --verify --layout %s --discovery %s%s",
-                 layouts[i / 3], discoveries[i % 3], i % 2 ? " --no-floor-check" : "");
+        snprintf(arguments, sizeof arguments,
+                 "consume --backend dir:@kinds --rank 0,0 --verify --layout %s --discovery %s%s", layouts[i / 3],
+                 discoveries[i % 3], i % 2 ? " --no-floor-check" : "");
         char summary[32];
         snprintf(summary, sizeof summary, "%u steps, %u bytes", 4 * (i + 1), 256 * (i + 1));
         expect(arguments, 0, summary);
@@ -316,7 +327,8 @@ static void test_synthetic_content(void)
     }
     static const uint64_t coordinates[5][4] = {{2, 2, 3, 4}, {1, 3, 3, 4}, {1, 2, 4, 4}, {1, 2, 3, 5}, {1, 2, 4, 3}};
     for (int i = 0; i < 5; i++) {
-        ls_synthetic_fill(coordinates[i][0], coordinates[i][1], (uint32_t)coordinates[i][2], (uint32_t)coordinates[i][3], other, 100);
+        ls_synthetic_fill(coordinates[i][0], coordinates[i][1], (uint32_t)coordinates[i][2],
+                          (uint32_t)coordinates[i][3], other, 100);
         CU_ASSERT_NOT_EQUAL(memcmp(longer, other, 8), 0);
     }
     CU_ASSERT_EQUAL(ls_slice_length(10, 4, 0) + ls_slice_length(10, 4, 1), 6);
@@ -347,21 +359,26 @@ static void join_files(const char *name, const char *first, const char *second)
     ls_free(both);
 }
 
-/* 10,000 and 777 bytes in batches of 3,000: the fourth batch spans both files, and a start in between goes on inside. */
+/* 10,000 and 777 bytes in batches of 3,000: the fourth batch spans both files, and a start in between goes on inside.
+ */
 static void test_files(void)
 {
     make_input("first", 10000, 1);
     make_input("second", 777, 2);
     join_files("both", "first", "second");
-    expect("produce --backend dir:@files -p 1 --bytes 3000 -n 2 @first @second", 0, "2 batches (6208 bytes) published, source offsets 0 to 6000");
-    expect("produce --backend dir:@files -p 1 --bytes 3000 @first @second", 0, "2 batches (4985 bytes) published, source offsets 6000 to 10777");
+    expect("produce --backend dir:@files -p 1 --bytes 3000 -n 2 @first @second", 0,
+           "2 batches (6208 bytes) published, source offsets 0 to 6000");
+    expect("produce --backend dir:@files -p 1 --bytes 3000 @first @second", 0,
+           "2 batches (4985 bytes) published, source offsets 6000 to 10777");
     expect("produce --backend dir:@files -p 1 --bytes 3000 @first @second", 0, "0 batches");
     expect("consume --backend dir:@files --rank 0,0 --output @files.out", 0, "4 steps, 10777 bytes");
     CU_ASSERT_TRUE(same_bytes(path_of("files.out"), path_of("both")));
-    expect("produce --backend dir:@files -p 1 @second", 2, "hold fewer bytes than this producer has already published (10777)");
+    expect("produce --backend dir:@files -p 1 @second", 2,
+           "hold fewer bytes than this producer has already published (10777)");
     expect("fsck --backend dir:@files --deep", 0, "every promise is kept");
     expect("fsck --backend dir:@files --verify", 1, "differs from the synthetic source at its byte 0");
-    expect("consume --backend dir:@files --rank 0,0 --verify", 1, "step 0: the slice of producer 1, source offset 0 differs");
+    expect("consume --backend dir:@files --rank 0,0 --verify", 1,
+           "step 0: the slice of producer 1, source offset 0 differs");
 }
 
 /* A grid wider than the last batch: its last slices are empty. */
@@ -398,7 +415,8 @@ static void test_standard_input(void)
     expect("fsck --backend dir:@piped --deep", 0, "every promise is kept");
 }
 
-/* --- several at once, and signals ---------------------------------------------------------------------------------------------- */
+/* --- several at once, and signals
+ * ---------------------------------------------------------------------------------------------- */
 
 static void test_follow_from_an_empty_folder(void)
 {
@@ -447,14 +465,17 @@ static void test_stop_by_signal(void)
 /* A policy that will not try for an hour after its first win: the first signal waits for it, the second does not. */
 static void test_second_signal(void)
 {
-    process producer = start("produce --backend dir:@twice -p 2 --bytes 100 -n 1 --policy fixed --set interval_s=3600", NULL);
+    process producer =
+        start("produce --backend dir:@twice -p 2 --bytes 100 -n 1 --policy fixed --set interval_s=3600", NULL);
     await_file(object_path("twice", "data/2/1-0.tgb"));
     kill(producer.pid, SIGINT);
     usleep(250000);
     CU_ASSERT_EQUAL(waitpid(producer.pid, &(int){0}, WNOHANG), 0);
-    kill(producer.pid, SIGTERM); /* not SIGINT: should the first not have been seen yet, two of one number would be one */
+    kill(producer.pid,
+         SIGTERM); /* not SIGINT: should the first not have been seen yet, two of one number would be one */
     judge("produce, SIGINT and SIGTERM", await(producer), 130, "interrupted");
-    expect("fsck --backend dir:@twice", 0, "1 orphans (204 bytes): uploaded, named by no version; 1 of them may still be committed");
+    expect("fsck --backend dir:@twice", 0,
+           "1 orphans (204 bytes): uploaded, named by no version; 1 of them may still be committed");
     expect("produce --backend dir:@twice -p 2 --bytes 100 -n 1", 0, "epoch 2: 1 batches");
     expect("fsck --backend dir:@twice --verify", 0, "; 0 of them may still be committed");
 }
@@ -464,7 +485,8 @@ static void test_kills(void)
 {
     char command[1024];
     mkdir(path_of("kills"), 0777);
-    snprintf(command, sizeof command, "tests/faults/kill_loop.sh dir:%s 10 1 >%s 2>&1", path_of("kills"), path_of("kills.out"));
+    snprintf(command, sizeof command, "tests/faults/kill_loop.sh dir:%s 10 1 >%s 2>&1", path_of("kills"),
+             path_of("kills.out"));
     int status = system(command);
     if (status != 0) {
         size_t length;
@@ -476,14 +498,17 @@ static void test_kills(void)
     CU_ASSERT_EQUAL(status, 0);
 }
 
-/* --- damage -------------------------------------------------------------------------------------------------------------------- */
+/* --- damage
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Five batches of one producer, 2 x 1 ranks of 50 bytes, each its own commit; versions 1 (join) to 6 or more. */
 static void make_lake(const char *name)
 {
     char arguments[256];
     for (int n = 1; n <= 5; n++) {
-        snprintf(arguments, sizeof arguments, "produce --backend dir:@%s -p 1 -n %d --bytes 100 --data-ranks 2", name, n);
+        snprintf(arguments, sizeof arguments, "produce --backend dir:@%s -p 1 -n %d --bytes 100 --data-ranks 2", name,
+                 n);
         expect(arguments, 0, "1 batches");
     }
 }
@@ -502,7 +527,8 @@ static void test_damaged_manifest(void)
     uint64_t newest = newest_version("flipped");
     char part[128];
     flip(version_path("flipped", newest), 60); /* inside the first entry */
-    snprintf(part, sizeof part, "manifest/%020" PRIu64 ": manifest: entries of steps 0 to 5 (offset 32) are damaged", newest);
+    snprintf(part, sizeof part, "manifest/%020" PRIu64 ": manifest: entries of steps 0 to 5 (offset 32) are damaged",
+             newest);
     expect("fsck --backend dir:@flipped", 1, part);
     expect("fsck --backend dir:@flipped --json", 1, "{\"sound\":false,");
     expect("inspect --backend dir:@flipped", 1, part);
@@ -556,7 +582,7 @@ static void test_damaged_batch(void)
         names[i] = keys[i];
         CU_ASSERT_EQUAL_FATAL(access(object_path("batch", names[i]), F_OK), 0);
     }
-    flip(object_path("batch", names[1]), 70); /* inside the slice of rank 1,0 */
+    flip(object_path("batch", names[1]), 70);                        /* inside the slice of rank 1,0 */
     expect("fsck --backend dir:@batch", 0, "every promise is kept"); /* names and sizes are right */
     expect("fsck --backend dir:@batch --deep", 1, "data/1/2-0.tgb: ");
     expect("consume --backend dir:@batch --rank 0,0 --verify", 0, "5 steps");
@@ -585,9 +611,11 @@ static void test_orphans_and_foreigners(void)
     CU_ASSERT_EQUAL(link(object_path("strange", "data/1/1-0.tgb"), object_path("strange", "data/1/1-77.tgb")), 0);
     write_file(object_path("strange", "data/notes"), "hello", 5);
     write_file(object_path("strange", "manifest/1"), "hello", 5);
-    const outcome *out = expect("fsck --backend dir:@strange --deep", 0, "1 orphans (228 bytes): uploaded, named by no version; 0 of them");
+    const outcome *out = expect("fsck --backend dir:@strange --deep", 0,
+                                "1 orphans (228 bytes): uploaded, named by no version; 0 of them");
     CU_ASSERT_PTR_NOT_NULL(strstr(out->text, "2 foreign objects, ignored by everyone:\ndata/notes\nmanifest/1\n"));
-    expect("fsck --backend dir:@strange --json", 0, "\"foreign_count\":2,\"foreign\":[\"data/notes\",\"manifest/1\"],\"problems\":[]}");
+    expect("fsck --backend dir:@strange --json", 0,
+           "\"foreign_count\":2,\"foreign\":[\"data/notes\",\"manifest/1\"],\"problems\":[]}");
     expect("produce --backend dir:@strange -p 1 -n 6 --bytes 100 --data-ranks 2", 0, "1 batches");
     expect("consume --backend dir:@strange --rank 0,0 --verify", 0, "6 steps");
 }
@@ -603,7 +631,8 @@ static void plant(const char *lake, const ls_commit *commit, uint64_t low_waterm
     CU_ASSERT_EQUAL_FATAL(ls_manifest_decode(bytes, length, version, &parent, &error), LS_OK);
     ls_free(bytes);
     if (commit != NULL) CU_ASSERT_EQUAL_FATAL(ls_manifest_append(parent, commit, &child), LS_OK);
-    if (commit == NULL) CU_ASSERT_EQUAL_FATAL(ls_manifest_trim(parent, (ls_commit_id){1, 1}, low_watermark, 0, &child), LS_OK);
+    if (commit == NULL)
+        CU_ASSERT_EQUAL_FATAL(ls_manifest_trim(parent, (ls_commit_id){1, 1}, low_watermark, 0, &child), LS_OK);
     length = ls_manifest_encoded_bytes(child);
     bytes = ls_allocate(length);
     CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
@@ -617,11 +646,21 @@ static void plant(const char *lake, const ls_commit *commit, uint64_t low_waterm
 static void test_broken_promises(void)
 {
     make_lake("broken");
-    ls_entry again = {.producer = 1, .epoch = 6, .sequence = 0, .source_begin = 2, .source_end = 3, .size_bytes = 228, .footer_bytes = 128};
-    ls_commit commit = {.id = {5, 5}, .slot = 0, .entries = &again, .entry_count = 1,
+    ls_entry again = {.producer = 1,
+                      .epoch = 6,
+                      .sequence = 0,
+                      .source_begin = 2,
+                      .source_end = 3,
+                      .size_bytes = 228,
+                      .footer_bytes = 128};
+    ls_commit commit = {.id = {5, 5},
+                        .slot = 0,
+                        .entries = &again,
+                        .entry_count = 1,
                         .row = {.producer = 1, .epoch = 6, .next_source_offset = 5}};
     plant("broken", &commit, 0);
-    const outcome *out = expect("fsck --backend dir:@broken", 1, "I4: step 5 of producer 1 holds source offsets 2 to 3, expected to begin at 5");
+    const outcome *out = expect("fsck --backend dir:@broken", 1,
+                                "I4: step 5 of producer 1 holds source offsets 2 to 3, expected to begin at 5");
     CU_ASSERT_PTR_NOT_NULL(strstr(out->text, "I6: step 5 names data/1/6-0.tgb, which the store does not hold"));
     CU_ASSERT_PTR_NOT_NULL(strstr(out->text, "\n2 problems\n"));
     plant("broken", NULL, 3); /* sound by itself: each fault is told once */
@@ -651,19 +690,22 @@ static void test_trimmed_lake(void)
     ls_manifest_release(child);
     CU_ASSERT_EQUAL(unlink(object_path("trimmed", "data/1/1-0.tgb")), 0);
     expect("fsck --backend dir:@trimmed --deep", 0, "every promise is kept");
-    expect("consume --backend dir:@trimmed --rank 0,0 --from 0", 1, "step 0 has been reclaimed; the oldest one left is 2");
+    expect("consume --backend dir:@trimmed --rank 0,0 --from 0", 1,
+           "step 0 has been reclaimed; the oldest one left is 2");
     const outcome *out = expect("consume --backend dir:@trimmed --rank 0,0 --verify", 0, "3 steps");
     CU_ASSERT_EQUAL(memcmp(out->text, "step 2 ", 7), 0);
 }
 
-/* --- a store that refuses -------------------------------------------------------------------------------------------------------- */
+/* --- a store that refuses
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void test_folder_that_cannot_be_written(void)
 {
     bool root = geteuid() == 0; /* to whom modes mean nothing: a file system in which nobody makes files */
     mkdir(path_of("locked"), 0777);
     CU_ASSERT_EQUAL(chmod(path_of("locked"), 0555), 0);
-    expect(root ? "produce --backend dir:/sys -p 1 -n 1" : "produce --backend dir:@locked -p 1 -n 1", 3, "probe of put-if-absent");
+    expect(root ? "produce --backend dir:/sys -p 1 -n 1" : "produce --backend dir:@locked -p 1 -n 1", 3,
+           "probe of put-if-absent");
     chmod(path_of("locked"), 0777);
     write_file(path_of("plain"), "x", 1);
     expect("produce --backend dir:@plain -p 1 -n 1", 3, "plain");
@@ -676,9 +718,9 @@ static void test_folder_that_cannot_be_written(void)
 LS_SUITE(dataplane, {"usage", test_usage}, {"no batches", test_no_batches}, {"a restart goes on", test_restart_goes_on},
          {"layouts and discoveries", test_layouts_and_discoveries}, {"synthetic content", test_synthetic_content},
          {"files", test_files}, {"empty slices", test_empty_slices}, {"standard input", test_standard_input},
-         {"follow from an empty folder", test_follow_from_an_empty_folder}, {"fenced", test_fenced}, {"zombie", test_zombie},
-         {"stop by a signal", test_stop_by_signal}, {"second signal", test_second_signal}, {"kills", test_kills},
-         {"damaged manifest", test_damaged_manifest}, {"missing version", test_missing_version},
+         {"follow from an empty folder", test_follow_from_an_empty_folder}, {"fenced", test_fenced},
+         {"zombie", test_zombie}, {"stop by a signal", test_stop_by_signal}, {"second signal", test_second_signal},
+         {"kills", test_kills}, {"damaged manifest", test_damaged_manifest}, {"missing version", test_missing_version},
          {"lost versions", test_lost_versions}, {"damaged batch", test_damaged_batch},
          {"orphans and foreigners", test_orphans_and_foreigners}, {"broken promises", test_broken_promises},
          {"trimmed lake", test_trimmed_lake}, {"a folder that cannot be written", test_folder_that_cannot_be_written})

@@ -21,5 +21,6 @@ extern const ls_command ls_command_produce;
 extern const ls_command ls_command_consume;
 extern const ls_command ls_command_inspect;
 extern const ls_command ls_command_fsck;
+extern const ls_command ls_command_policy_test;
 
 #endif

@@ -59,6 +59,8 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/experiments/report_assets.o: experiments/report.css experiments/report.js
+
 library: $(LIBRARY)
 
 test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
@@ -78,6 +80,8 @@ figures: ## set up, build, run the experiments and draw them (FULL=1: the whole 
 	  if [ $$name = f8-failures ]; then $(PROGRAM) series experiments/$$name.json $(QUICK) -o results/figures/$$name-series.tsv; fi; \
 	  $(PROGRAM) plot experiments/$$name.json -i $(DATABASE) -o results/figures; \
 	done
+	@$(PROGRAM) report $(EXPERIMENTS:%=experiments/%.json) -i $(DATABASE) -o results/figures/report.html
+	@echo "figures: open results/figures/report.html: every figure with its question and answer"
 	@echo "figures: the pictures are in results/figures (SVG and PNG), the numbers in $(DATABASE)"
 
 check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server

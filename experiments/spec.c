@@ -7,6 +7,7 @@
  */
 #include "experiments/spec.h"
 
+#include "experiments/answer.h"
 #include "experiments/folder.h"
 #include "experiments/layer.h"
 #include "experiments/text.h"
@@ -347,17 +348,22 @@ static ls_result read_real(builder *b, const cJSON *node, const char *place, dou
 
 static const char *metric_name(const void *metrics, uint32_t index) { return ((const ls_metric *)metrics)[index].name; }
 
-static ls_result check_metric(builder *b, const cJSON *node, const char *place)
+static ls_result check_metric_name(builder *b, const cJSON *node, const char *place, const char *name)
 {
     const ls_vocabulary *vocabulary = b->reading.vocabulary;
-    if (!cJSON_IsString(node)) return REFUSE(b, node, "%s: expected the name of a metric", place);
     for (uint32_t i = 0; i < vocabulary->metric_count; i++) {
-        if (strcmp(vocabulary->metrics[i].name, node->valuestring) == 0) return LS_OK;
+        if (strcmp(vocabulary->metrics[i].name, name) == 0) return LS_OK;
     }
-    const char *nearest = ls_nearest(node->valuestring, vocabulary->metrics, vocabulary->metric_count, metric_name);
-    return REFUSE(b, node, "%s: no metric \"%.100s\"; `lakestream metrics` lists them%s%s%s", place, node->valuestring,
+    const char *nearest = ls_nearest(name, vocabulary->metrics, vocabulary->metric_count, metric_name);
+    return REFUSE(b, node, "%s: no metric \"%.100s\"; `lakestream metrics` lists them%s%s%s", place, name,
                   nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
                   nearest != NULL ? "\"?" : "");
+}
+
+static ls_result check_metric(builder *b, const cJSON *node, const char *place)
+{
+    if (!cJSON_IsString(node)) return REFUSE(b, node, "%s: expected the name of a metric", place);
+    return check_metric_name(b, node, place, node->valuestring);
 }
 
 static ls_result read_stopping_rule(builder *b, const cJSON *object)
@@ -448,9 +454,81 @@ static ls_result read_seed(builder *b, const cJSON *node)
     return node != NULL ? read_whole(b, node, "seed", 0, 9007199254740992.0, &b->spec->seed) : LS_OK;
 }
 
+/* What an answer's template may name: metrics, and keys that a spec may set. */
+typedef struct answer_place {
+    builder *builder;
+    const cJSON *node;
+} answer_place;
+
+static ls_result answer_metric(void *context, const char *name, ls_error *error)
+{
+    const answer_place *place = context;
+    (void)error; /* the reading's own */
+    return check_metric_name(place->builder, place->node, "answer", name);
+}
+
+static ls_result answer_key(void *context, const char *name, ls_error *error)
+{
+    const answer_place *place = context;
+    (void)error;
+    return ls_layer_check_path(&place->builder->reading, name, "answer", place->node);
+}
+
+static bool answer_is_key(void *context, const char *name)
+{
+    const answer_place *place = context;
+    const ls_vocabulary *vocabulary = place->builder->reading.vocabulary;
+    for (uint32_t i = 0; i < vocabulary->metric_count; i++) {
+        if (strcmp(vocabulary->metrics[i].name, name) == 0) return false;
+    }
+    for (uint32_t i = 0; i < vocabulary->option_count; i++) {
+        if (strcmp(vocabulary->options[i].path, name) == 0) return true;
+    }
+    return false;
+}
+
+static ls_result check_answer(builder *b)
+{
+    const ls_presentation *p = &b->spec->presentation;
+    if (p->answer == NULL) return LS_OK;
+    answer_place place = {b, cJSON_GetObjectItemCaseSensitive(b->reading.json->root, "answer")};
+    const ls_answer_names names = {&place, answer_metric, answer_key, answer_is_key};
+    return ls_answer_check(p->answer, &names, b->reading.error);
+}
+
+static ls_result check_published(builder *b, const ls_published_table *table, const cJSON *node)
+{
+    ls_result result = LS_OK;
+    for (uint32_t k = 0; k < table->metric_count && result == LS_OK; k++) {
+        result = check_metric_name(b, node, "published.metrics", table->metrics[k].name);
+    }
+    for (uint32_t k = 0; k < table->key_count && result == LS_OK; k++) {
+        result = ls_layer_check_path(&b->reading, table->keys[k].name, "published.keys", node);
+    }
+    for (uint32_t k = 0; k < table->where_count && result == LS_OK; k++) {
+        result = ls_layer_check_path(&b->reading, table->where[k].column, "published.where", node);
+    }
+    return result;
+}
+
+static ls_result read_presentation(builder *b)
+{
+    ls_presentation *p = &b->spec->presentation;
+    const cJSON *root = b->reading.json->root;
+    ls_result result = ls_presentation_read(b->reading.json, p, b->reading.error);
+    for (uint32_t i = 0; i < p->table_count && result == LS_OK; i++) {
+        result = check_metric_name(b, cJSON_GetObjectItemCaseSensitive(root, "table"), "table", p->table[i]);
+    }
+    for (uint32_t i = 0; i < p->published_count && result == LS_OK; i++) {
+        result = check_published(b, &p->published[i], cJSON_GetObjectItemCaseSensitive(root, "published"));
+    }
+    return result == LS_OK ? check_answer(b) : result;
+}
+
 static ls_result read_top(builder *b, bool quick)
 {
-    static const char *const keys[] = {"title", "shows", "seed", "replications", "base", "sweep", "compare", "quick"};
+    static const char *const keys[] = {"title",   "shows", "question", "answer", "assumptions", "table", "published",
+                                       "seed",    "base",  "sweep",    "quick",  "compare",     "replications"};
     static const char *const quick_keys[] = {"base", "sweep", "replications"};
     const cJSON *root = b->reading.json->root;
     if (!cJSON_IsObject(root)) return REFUSE(b, root, "a spec is a JSON object, { \"title\": ..., \"base\": {...} }");
@@ -467,6 +545,7 @@ static ls_result read_top(builder *b, bool quick)
     if (replications == NULL) replications = cJSON_GetObjectItemCaseSensitive(root, "replications");
     if (result == LS_OK) result = read_string(b, root, "title", "", &b->spec->title);
     if (result == LS_OK) result = read_string(b, root, "shows", "", &b->spec->shows);
+    if (result == LS_OK) result = read_presentation(b);
     if (result == LS_OK) result = read_seed(b, cJSON_GetObjectItemCaseSensitive(root, "seed"));
     if (result == LS_OK) result = read_replications(b, replications);
     if (result == LS_OK) result = read_compare(b, cJSON_GetObjectItemCaseSensitive(root, "compare"));
@@ -715,6 +794,7 @@ void ls_spec_free(ls_spec *spec)
     ls_free(spec->text);
     ls_free(spec->title);
     ls_free(spec->shows);
+    ls_presentation_free(&spec->presentation);
     ls_free(spec->replications.metric);
     ls_free(spec->compare_key);
     ls_free(spec->compare_baseline);

@@ -9,6 +9,8 @@
  *     "sweep": [ {"cartesian": {"manifest.initial_entries": [0, 1000], "policy": ["immediate", {"name": "dac"}]}},
  *                {"zip": {"producers.count": [8, 16], "duration_s": [60, 30]}},
  *                {"cases": [{"store": "gcs"}, {"store": "minio", "producers.count": 4}]} ],
+ *     "question": "...", "answer": "... {max(published_per_s)} ...", "assumptions": [...], "table": [...],
+ *     "published": [...],                     what the report tells of the figure: presentation.h, answer.h, published.h
  *     "compare": {"key": "policy", "baseline": "immediate", "metrics": ["published_per_s"]},
  *     "quick": { "base": {...}, "sweep": [...], "replications": ... } }
  *
@@ -30,6 +32,7 @@
 #define LS_SPEC_H
 
 #include "experiments/digest.h"
+#include "experiments/presentation.h"
 #include "sim/scenario.h"
 
 #define LS_SPEC_POINTS_MAX       20000u
@@ -71,6 +74,7 @@ typedef struct ls_spec {
     char *text;  /* the source */
     char *title; /* "" if not given */
     char *shows; /* "" if not given */
+    ls_presentation presentation;
     bool quick;
     uint64_t seed;
     ls_replications replications;

@@ -1,0 +1,200 @@
+/* report_table.c - the tables of the report (report.h). Cells carry the full number for sorting and show four digits. */
+#include "experiments/markup.h"
+#include "experiments/pretty.h"
+#include "experiments/report.h"
+#include "experiments/tidy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_METRICS 6u
+
+static const ls_metric *find_metric(const char *name)
+{
+    uint32_t count;
+    const ls_metric *metrics = ls_metrics(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(metrics[i].name, name) == 0) return &metrics[i];
+    }
+    return NULL;
+}
+
+static void add_header(ls_text *page, const char *class_name, const char *name, const char *unit)
+{
+    ls_text_format(page, "<th scope=\"col\"%s%s%s><button type=\"button\">", class_name[0] != '\0' ? " class=\"" : "",
+                   class_name, class_name[0] != '\0' ? "\"" : "");
+    ls_text_markup(page, name);
+    ls_text_add(page, "</button>");
+    if (unit != NULL && unit[0] != '\0' && strcmp(unit, "1") != 0) {
+        ls_text_add(page, "<br/><span class=\"unit\">");
+        ls_text_markup(page, unit);
+        ls_text_add(page, "</span>");
+    }
+    ls_text_add(page, "</th>");
+}
+
+static void add_label(ls_text *page, const char *label)
+{
+    ls_text_add(page, "<td class=\"label\" data-value=\"");
+    ls_text_markup(page, label);
+    ls_text_add(page, "\">");
+    ls_text_markup(page, label);
+    ls_text_add(page, "</td>");
+}
+
+static void add_number(ls_text *page, double value, double half_width)
+{
+    char number[32];
+    ls_text_format(page, "<td data-value=\"%s\">", isfinite(value) ? ls_number_text(value, number) : "");
+    ls_text_pretty(page, value, LS_PRETTY_DIGITS, 4);
+    if (isfinite(half_width) && half_width > 0) {
+        ls_text_add(page, " <span class=\"margin\">\xc2\xb1 ");
+        ls_text_pretty(page, half_width, LS_PRETTY_DIGITS, 2);
+        ls_text_add(page, "</span>");
+    }
+    ls_text_add(page, "</td>");
+}
+
+static bool measured(const ls_stored_experiment *e, const char *name, uint32_t *index)
+{
+    for (uint32_t i = 0; i < e->metric_count; i++) {
+        if (strcmp(e->metric_names[i], name) != 0) continue;
+        *index = i;
+        return true;
+    }
+    return false;
+}
+
+typedef struct columns {
+    uint32_t *metrics; /* indices into metric_names */
+    uint32_t count;
+} columns;
+
+/* What the spec lists; else what it compares; else the first few. */
+static bool choose_columns(const ls_report_part *part, columns *chosen)
+{
+    const ls_stored_experiment *e = part->experiment;
+    char *const *names = part->presentation.table;
+    uint32_t count = part->presentation.table_count, index;
+    if (count == 0) {
+        names = e->compare_metrics;
+        count = e->compare_metric_count;
+    }
+    if (count == 0) {
+        names = e->metric_names;
+        count = e->metric_count < DEFAULT_METRICS ? e->metric_count : DEFAULT_METRICS;
+    }
+    *chosen = (columns){ls_allocate_array((size_t)count + 1, sizeof(uint32_t)), 0};
+    if (chosen->metrics == NULL) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (measured(e, names[i], &index)) chosen->metrics[chosen->count++] = index;
+    }
+    return true;
+}
+
+static void add_meanings(const ls_stored_experiment *e, const columns *chosen, ls_text *page)
+{
+    ls_text_add(page, "<details><summary>What the columns mean</summary><dl>");
+    for (uint32_t i = 0; i < chosen->count; i++) {
+        const ls_metric *metric = find_metric(e->metric_names[chosen->metrics[i]]);
+        if (metric == NULL) continue;
+        ls_text_add(page, "<dt>");
+        ls_text_markup(page, metric->name);
+        ls_text_add(page, "</dt><dd>");
+        ls_text_markup(page, metric->meaning);
+        ls_text_add(page, "</dd>");
+    }
+    ls_text_add(page, "</dl><p>\xc2\xb1: half the width of the 95 % Student t interval over replications.</p>"
+                      "</details>\n");
+}
+
+static bool add_row(const ls_stored_experiment *e, const ls_stored_point *point, const columns *chosen, ls_text *page)
+{
+    ls_text_add(page, "<tr>");
+    for (uint32_t k = 0; k < e->swept_key_count; k++) add_label(page, point->labels[k]);
+    for (uint32_t i = 0; i < chosen->count; i++) {
+        ls_estimate estimate;
+        if (ls_point_estimate(point, chosen->metrics[i], 0.95, &estimate) != LS_OK) return false;
+        add_number(page, estimate.mean, estimate.half_width);
+    }
+    ls_text_format(page, "<td data-value=\"%u\">%u", point->run_count, point->run_count);
+    if (point->failed_count > 0) ls_text_format(page, " (%u failed)", point->failed_count);
+    ls_text_add(page, "</td></tr>\n");
+    return true;
+}
+
+void ls_report_numbers(const ls_report_part *part, ls_text *page)
+{
+    const ls_stored_experiment *e = part->experiment;
+    columns chosen;
+    if (!choose_columns(part, &chosen)) {
+        page->failed = true;
+        return;
+    }
+    ls_text_add(page, "<h3>The numbers</h3>\n<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
+    for (uint32_t k = 0; k < e->swept_key_count; k++) add_header(page, "label", e->swept_keys[k], "");
+    for (uint32_t i = 0; i < chosen.count; i++) {
+        const char *name = e->metric_names[chosen.metrics[i]];
+        const ls_metric *metric = find_metric(name);
+        add_header(page, "", name, metric != NULL ? metric->unit : "");
+    }
+    add_header(page, "", "runs", "");
+    ls_text_add(page, "</tr></thead><tbody>\n");
+    for (uint32_t i = 0; i < e->point_count; i++) {
+        if (!add_row(e, &e->points[i], &chosen, page)) page->failed = true;
+    }
+    ls_text_add(page, "</tbody></table></div>\n");
+    add_meanings(e, &chosen, page);
+    ls_free(chosen.metrics);
+}
+
+static void add_published_row(const ls_report_part *part, const ls_published_row *row, ls_text *page)
+{
+    const ls_stored_experiment *e = part->experiment;
+    const ls_published_table *table = &part->presentation.published[row->source];
+    const char *column = e->metric_names[row->metric];
+    for (uint32_t i = 0; i < table->metric_count; i++) {
+        bool same = strcmp(table->metrics[i].name, column) == 0;
+        if (same && table->metrics[i].factor == row->factor) column = table->metrics[i].column;
+    }
+    ls_text_add(page, "<tr>");
+    for (uint32_t k = 0; k < e->swept_key_count; k++) add_label(page, e->points[row->point].labels[k]);
+    add_label(page, column);
+    add_number(page, row->published, NAN);
+    add_number(page, row->simulated, row->half_width);
+    double off = row->published != 0.0 ? row->simulated / row->published - 1.0 : NAN;
+    char number[32];
+    ls_text_format(page, "<td data-value=\"%s\">", isfinite(off) ? ls_number_text(off, number) : "");
+    if (isfinite(off)) {
+        ls_text_format(page, "%+.1f %%", 100.0 * off);
+    } else {
+        ls_text_add(page, "none");
+    }
+    ls_text_add(page, "</td></tr>\n");
+}
+
+void ls_report_published(const ls_report_part *part, ls_text *page)
+{
+    const ls_stored_experiment *e = part->experiment;
+    if (part->rows.count == 0) return;
+    ls_text_add(page, "<h3>Published beside simulated</h3>\n<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
+    for (uint32_t k = 0; k < e->swept_key_count; k++) add_header(page, "label", e->swept_keys[k], "");
+    add_header(page, "label", "value", "");
+    add_header(page, "", "published", "");
+    add_header(page, "", "simulated", "");
+    add_header(page, "", "difference", "");
+    ls_text_add(page, "</tr></thead><tbody>\n");
+    for (uint32_t i = 0; i < part->rows.count; i++) add_published_row(part, &part->rows.rows[i], page);
+    ls_text_add(page, "</tbody></table></div>\n");
+    for (uint32_t i = 0; i < part->rows.source_count; i++) {
+        bool repeated = part->rows.sources[i][0] == '\0';
+        for (uint32_t k = 0; k < i && !repeated; k++) {
+            repeated = strcmp(part->rows.sources[i], part->rows.sources[k]) == 0;
+        }
+        if (repeated) continue;
+        ls_text_add(page, "<p class=\"origin\">");
+        ls_text_markup(page, part->rows.sources[i]);
+        ls_text_add(page, "</p>\n");
+    }
+}

@@ -1,7 +1,7 @@
-/* answer.c - the templates of answer.h: a recursive-descent parser that evaluates as it reads. An expression inside min,
- * max, mean, highest, lowest or list is read once for each point, from the same place in the text. Without an experiment
- * (check) it is read once, every value is 1 and names alone are looked up. Depth is bounded, and so is the work:
- * aggregates do not nest. */
+/* answer.c - the templates of answer.h: a recursive-descent parser that evaluates as it reads. An expression inside
+ * min, max, mean, highest, lowest or list is read once for each point, from the same place in the text. Without an
+ * experiment (check) it is read once, every value is 1 and names alone are looked up. Depth is bounded, and so is the
+ * work: aggregates do not nest. */
 #include "experiments/answer.h"
 
 #include "experiments/pretty.h"
@@ -314,7 +314,8 @@ static ls_result read_named(parser *p, const char *name, double *value)
                       : p->names->is_key(p->names->context, name);
     if (!is_key) return read_metric(p, name, value);
     *value = 1;
-    if (p->point == NO_POINT) return fail(p, "a key is a number only inside min, max, mean, highest, lowest, list", name);
+    if (p->point == NO_POINT)
+        return fail(p, "a key is a number only inside min, max, mean, highest, lowest, list", name);
     if (p->experiment != NULL && !label_number(p->experiment->points[p->point].labels[key], value)) *value = NAN;
     return LS_OK;
 }
@@ -449,7 +450,8 @@ static void add_label(const ls_stored_experiment *e, uint32_t key, const char *l
     bool shared = false;
     for (uint32_t i = 0; i < e->point_count && !shared; i++) {
         const char *other = e->points[i].labels[key];
-        shared = strcmp(other, label) != 0 && strncmp(other, label, word) == 0 && (other[word] == ' ' || other[word] == '\0');
+        shared = strcmp(other, label) != 0 && strncmp(other, label, word) == 0 &&
+                 (other[word] == ' ' || other[word] == '\0');
     }
     ls_text_bytes(text, label, shared ? strlen(label) : word);
 }
@@ -623,12 +625,15 @@ static ls_result read_template(parser *p, const char *text, ls_text *sentence)
             continue;
         }
         if (*at != '{') {
-            ls_text_bytes(sentence, at, 1);
+            bool before_unit = at[0] == ' ' && at[1] == '%';
+            ls_text_add(sentence, before_unit ? "\xc2\xa0" : "");
+            ls_text_bytes(sentence, at, before_unit ? 0 : 1);
             at++;
             continue;
         }
         const char *close = strchr(at, '}');
-        if (close == NULL) return ls_fail(p->error, LS_ERROR_INVALID, "answer: a { without its }; {{ stands for a brace");
+        if (close == NULL)
+            return ls_fail(p->error, LS_ERROR_INVALID, "answer: a { without its }; {{ stands for a brace");
         p->term = p->at = at + 1;
         p->end = close;
         p->term_length = (size_t)(close - p->at);

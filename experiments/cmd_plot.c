@@ -153,7 +153,8 @@ const ls_command ls_command_plot = {
     .details =
         "SPEC.json stands for results/<name>.db. The script <name>.gp finds the variables data, output (its suffix "
         "tells SVG\n"
-        "from PNG), series (the path of <name>-series.tsv), published, title_text and shows. The table has one row a point: the swept keys, replications,\n"
+        "from PNG), series (the path of <name>-series.tsv), published, title_text and shows. The table has one row a "
+        "point: the swept keys, replications,\n"
         "then for each metric its mean and <metric>.half_width (95 %), all to be named in `using`.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -181,10 +181,11 @@ const ls_command ls_command_report = {
     .minimum_operands = 0,
     .maximum_operands = 1000,
     .summary = "Make one self-contained HTML page of all figures, questions and answers",
-    .details = "Specs select experiments of the results file and order them; without any, all are shown by name. What a\n"
-               "spec says (question, answer, published, assumptions) is taken as it was when it was run: after a change\n"
-               "there, run it again, which keeps the runs that are there. Exit code 3: a figure could not be drawn (the\n"
-               "page says so).",
+    .details =
+        "Specs select experiments of the results file and order them; without any, all are shown by name. What a\n"
+        "spec says (question, answer, published, assumptions) is taken as it was when it was run: after a change\n"
+        "there, run it again, which keeps the runs that are there. Exit code 3: a figure could not be drawn (the\n"
+        "page says so).",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run};

@@ -54,9 +54,10 @@ ls_result ls_figure_script(const ls_figure_job *job, const ls_stored_experiment 
     *script = find_script_near(folder, e->name);
     ls_result result = LS_OK;
     if (*script == NULL) {
-        result = ls_fail(error, LS_ERROR_INVALID,
-                         "no plot script %s.gp in %s/plots or %s; name its folder with --plots (the table is %s/%s.tsv)",
-                         e->name, folder, folder, job->folder, e->name);
+        result =
+            ls_fail(error, LS_ERROR_INVALID,
+                    "no plot script %s.gp in %s/plots or %s; name its folder with --plots (the table is %s/%s.tsv)",
+                    e->name, folder, folder, job->folder, e->name);
     }
     ls_free(stored);
     return result;
@@ -106,8 +107,8 @@ ls_result ls_figure_draw(const ls_figure_job *job, const ls_stored_experiment *e
     add_setting(&settings, "; shows=", e->shows);
     result = settings.failed ? out_of_memory(error) : spawn_gnuplot(settings.bytes, script, error);
     if (result == LS_OK && access(output, R_OK) != 0) {
-        result = ls_fail(error, LS_ERROR_IO, "%s: gnuplot ended without writing it; the script must `set output output`",
-                         output);
+        result = ls_fail(error, LS_ERROR_IO,
+                         "%s: gnuplot ended without writing it; the script must `set output output`", output);
     }
 done:
     ls_text_free(&settings);

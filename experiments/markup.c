@@ -3,6 +3,7 @@
 #include "experiments/markup.h"
 
 #include <expat.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,10 +77,12 @@ static bool in_list(const char *const *list, size_t count, const char *name)
 static bool element_allowed(const char *name)
 {
     static const char *const allowed[] = {
-        "svg",      "g",      "path",           "rect",           "circle", "ellipse", "line",    "polyline",
-        "polygon",  "text",   "tspan",          "use",            "defs",   "symbol",  "marker",  "mask",
-        "clipPath", "stop",   "linearGradient", "radialGradient", "image",  "pattern", "filter",  "feFlood",
-        "feBlend",  "feMerge", "feComposite",   "feGaussianBlur", "feOffset", "feMergeNode"};
+        "svg",     "g",           "path",           "rect",           "circle",
+        "ellipse", "line",        "polyline",       "polygon",        "text",
+        "tspan",   "use",         "defs",           "symbol",         "marker",
+        "mask",    "clipPath",    "stop",           "linearGradient", "radialGradient",
+        "image",   "pattern",     "filter",         "feFlood",        "feBlend",
+        "feMerge", "feComposite", "feGaussianBlur", "feOffset",       "feMergeNode"};
     return in_list(allowed, sizeof allowed / sizeof allowed[0], name);
 }
 
@@ -136,6 +139,34 @@ static void add_value(svg_writer *w, const char *name, const char *value)
     }
 }
 
+/* The level, 0 to 15, of a grey, black or white as gnuplot writes it: "black", "#dddddd", "rgb( 68,  68,  68)". */
+static bool grey_level(const char *value, int *level)
+{
+    static const char *const names[] = {"black", "white", "gray", "grey", "lightgrey"};
+    static const int levels[] = {0, 255, 128, 128, 211};
+    int red = 0, green = 0, blue = 0, end = 0;
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(value, names[i]) != 0) continue;
+        *level = (levels[i] + 8) / 17;
+        return true;
+    }
+    bool hex = sscanf(value, "#%2x%2x%2x%n", (unsigned *)&red, (unsigned *)&green, (unsigned *)&blue, &end) == 3;
+    if (!hex && sscanf(value, "rgb( %d , %d , %d )%n", &red, &green, &blue, &end) != 3) return false;
+    if (end == 0 || value[end] != '\0' || red != green || green != blue || red < 0 || red > 255) return false;
+    *level = (red + 8) / 17;
+    return true;
+}
+
+/* Greys are the page's to choose: light on dark becomes dark on light with its scheme. */
+static bool add_colour(svg_writer *w, const char *name, const char *value)
+{
+    static const char *const colours[] = {"fill", "stroke", "color", "flood-color", "stop-color"};
+    int level;
+    if (!in_list(colours, sizeof colours / sizeof colours[0], name) || !grey_level(value, &level)) return false;
+    ls_text_format(w->text, " %s=\"var(--grey-%x)\"", name, (unsigned)level);
+    return true;
+}
+
 static const char *attribute_of(const char *const *attributes, const char *name)
 {
     for (size_t i = 0; attributes[i] != NULL; i += 2) {
@@ -170,7 +201,7 @@ static void add_attributes(svg_writer *w, const char *element, const char *const
             ls_text_markup(w->text, value);
             ls_text_add(w->text, "\"");
         } else if (!dropped && (strchr(name, ':') == NULL || strcmp(name, "xml:space") == 0)) {
-            add_value(w, name, value);
+            if (!add_colour(w, name, value)) add_value(w, name, value);
         }
     }
     if (background) ls_text_add(w->text, " fill=\"none\"");
@@ -229,17 +260,36 @@ static void on_text(void *context, const char *bytes, int length)
     if (w->in_text > 0 && w->skipping == 0) add_markup(w->text, bytes, (size_t)length);
 }
 
+/* gnuplot copies titles as they are: what XML forbids in them would make the whole picture unreadable. */
+static void add_clean(ls_text *text, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t one = sequence_length((const unsigned char *)bytes + i);
+        unsigned char c = (unsigned char)bytes[i];
+        bool control = c < 0x20 && c != '\n' && c != '\t' && c != '\r';
+        bool section_end = c == '>' && i >= 2 && bytes[i - 1] == ']' && bytes[i - 2] == ']';
+        if (one == 0) ls_text_add(text, "\xef\xbf\xbd");
+        if (section_end) ls_text_add(text, "&gt;");
+        if (one > 0 && !section_end) ls_text_bytes(text, control ? " " : bytes + i, one);
+        i += one > 0 ? one : 1;
+    }
+}
+
 ls_result ls_svg_inline(const char *svg, size_t length, const char *prefix, const char *label, ls_text *text,
                         double *width, ls_error *error)
 {
-    ls_text inner = {0};
+    ls_text inner = {0}, clean = {0};
     svg_writer w = {.text = &inner, .prefix = prefix, .label = label};
-    XML_Parser parser = XML_ParserCreate(NULL);
-    if (parser == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
+    add_clean(&clean, svg, length);
+    XML_Parser parser = clean.failed ? NULL : XML_ParserCreate("UTF-8");
+    if (parser == NULL) {
+        ls_text_free(&clean);
+        return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
+    }
     XML_SetUserData(parser, &w);
     XML_SetElementHandler(parser, on_start, on_end);
     XML_SetCharacterDataHandler(parser, on_text);
-    bool good = length < INT32_MAX && XML_Parse(parser, svg, (int)length, 1) == XML_STATUS_OK;
+    bool good = clean.length < INT32_MAX && XML_Parse(parser, clean.bytes, (int)clean.length, 1) == XML_STATUS_OK;
     ls_result result = LS_OK;
     if (!good) {
         result = ls_fail(error, LS_ERROR_CORRUPT, "no well-formed SVG: line %lu: %s",
@@ -257,5 +307,6 @@ ls_result ls_svg_inline(const char *svg, size_t length, const char *prefix, cons
     for (uint32_t i = 0; i < w.id_count; i++) ls_free(w.ids[i]);
     ls_free(w.ids);
     ls_text_free(&inner);
+    ls_text_free(&clean);
     return result;
 }

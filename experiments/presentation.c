@@ -107,8 +107,8 @@ static ls_result read_published(const reader *r, const cJSON *node, ls_published
         result = read_columns(r, member(node, "where"), "published.where", false, &table->where, &table->where_count);
     }
     if (result == LS_OK) {
-        result = read_columns(r, member(node, "metrics"), "published.metrics", true, &table->metrics,
-                              &table->metric_count);
+        result =
+            read_columns(r, member(node, "metrics"), "published.metrics", true, &table->metrics, &table->metric_count);
     }
     return result;
 }

@@ -1,5 +1,5 @@
-/* presentation.h - what a spec tells the reader of its figure: the question, the sentence that answers it, what had to be
- * assumed, which numbers the table shows, and what is published on the matter. None of it changes a run.
+/* presentation.h - what a spec tells the reader of its figure: the question, the sentence that answers it, what had to
+ * be assumed, which numbers the table shows, and what is published on the matter. None of it changes a run.
  *
  *   "question": "How many batches a second ...?",
  *   "answer": "With {largest producers.count} producers ...",       a template, see answer.h

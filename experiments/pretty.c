@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_BREAK "\xc2\xa0" /* U+00A0: number and unit stay on one line */
+
 static void add_grouped(ls_text *text, const char *number)
 {
     size_t whole = strcspn(number, "."), start = number[0] == '-' ? 1 : 0;
@@ -50,7 +52,7 @@ static void add_percent(ls_text *text, double share)
     } else {
         add_digits(text, percent, near_all ? 3 : 2);
     }
-    ls_text_add(text, " %");
+    ls_text_add(text, NO_BREAK "%");
 }
 
 static void add_scaled(ls_text *text, double value, const double *sizes, const char *const *names, size_t count)
@@ -59,7 +61,7 @@ static void add_scaled(ls_text *text, double value, const double *sizes, const c
     /* 999.5 and above would be written with four digits. */
     while (unit + 1 < count && fabs(value) >= 0.9995 * sizes[unit + 1]) unit++;
     add_digits(text, value / sizes[unit], 3);
-    ls_text_format(text, " %s", names[unit]);
+    ls_text_format(text, NO_BREAK "%s", names[unit]);
 }
 
 static void add_bytes(ls_text *text, double value)
@@ -74,7 +76,7 @@ static void add_seconds(ls_text *text, double value)
     static const double sizes[] = {1e-6, 1e-3, 1, 60, 3600, 86400};
     static const char *const names[] = {"us", "ms", "s", "min", "h", "d"};
     if (value == 0.0) {
-        ls_text_add(text, "0 s");
+        ls_text_add(text, "0" NO_BREAK "s");
         return;
     }
     add_scaled(text, value, sizes, names, 6);

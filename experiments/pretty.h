@@ -1,5 +1,5 @@
 /* pretty.h - numbers as people read them: for sentences and tables of the report, not for files that programs read
- * (those get the shortest round-trip decimal of text.h).
+ * (those get the shortest round-trip decimal of text.h). Between number and unit stands a no-break space, U+00A0.
  */
 #ifndef LS_PRETTY_H
 #define LS_PRETTY_H

@@ -140,11 +140,11 @@ static int key_score(const matcher *m, const ls_stored_point *point, const char 
 static ls_result point_score(const matcher *m, const table *t, uint32_t row, const ls_stored_point *point, int *score)
 {
     *score = 1;
-    for (uint32_t k = 0; k < m->spec->where_count && *score > 0; k++) {
+    for (uint32_t k = 0; k<m->spec->where_count && * score> 0; k++) {
         int one = key_score(m, point, m->spec->where[k].column, m->spec->where[k].name);
         *score = one > 0 ? *score + one : 0;
     }
-    for (uint32_t k = 0; k < m->spec->key_count && *score > 0; k++) {
+    for (uint32_t k = 0; k<m->spec->key_count && * score> 0; k++) {
         uint32_t column = 0;
         ls_result result = column_index(m, t, m->spec->keys[k].column, &column);
         if (result != LS_OK) return result;

@@ -1,7 +1,7 @@
 /* published.h - published numbers beside simulated ones.
  *
- * results/published holds small tab-separated tables: comment lines that begin with '#' and tell the source, one line of
- * column names, rows. A spec's "published" list says which column is which:
+ * results/published holds small tab-separated tables: comment lines that begin with '#' and tell the source, one line
+ * of column names, rows. A spec's "published" list says which column is which:
  *
  *   {"file": "tight-retry-measured.tsv",
  *    "keys": {"store": "store", "clients": "producers.count"},       column: swept key whose label it holds
@@ -42,8 +42,8 @@ ls_result ls_published_match(const ls_presentation *presentation, const char *fo
                              const ls_stored_experiment *experiment, ls_published_rows *rows, ls_error *error);
 void ls_published_free(ls_published_rows *rows);
 
-/* Whether a label is what a published field, or a selector, asks for: 2 equal as text or number, 1 the first word of the
- * label, 0 neither. */
+/* Whether a label is what a published field, or a selector, asks for: 2 equal as text or number, 1 the first word of
+ * the label, 0 neither. */
 int ls_label_matches(const char *label, const char *wanted);
 
 #endif

@@ -186,7 +186,8 @@ static void add_picture(const ls_report_part *part, ls_text *page)
         ls_text_add(page, "</p>\n");
     }
     if (part->picture != NULL) {
-        ls_text_format(page, "<figure><div class=\"picture\" tabindex=\"0\" style=\"--width: %.0f\">\n", part->picture_width);
+        ls_text_format(page, "<figure><div class=\"picture\" tabindex=\"0\" style=\"--width: %.0f\">\n",
+                       part->picture_width);
         ls_text_add(page, part->picture);
         ls_text_add(page, "</div>\n<p class=\"swipe\">Wider than this window: move it sideways.</p>\n");
         add_element(page, "figcaption", NULL, part->experiment->shows);
@@ -270,14 +271,16 @@ static void add_head(const ls_report *report, ls_text *page)
         if (strcmp(added, last) > 0) last = added;
         quick += report->parts[i].experiment->quick;
     }
-    ls_text_add(page, "<header>\n<button type=\"button\" id=\"theme\" hidden=\"hidden\">Colours</button>\n"
-                      "<h1>Lakestream: figures and what they say</h1>\n<p>Many writers, one manifest on an object store, "
-                      "conditional writes as the only coordination: when should each commit? ");
-    ls_text_format(page, "%u figures; every number below comes from the runs behind them. Version ", report->count);
+    ls_text_add(page,
+                "<header>\n<button type=\"button\" id=\"theme\" hidden=\"hidden\">Colours</button>\n"
+                "<h1>Lakestream: figures and what they say</h1>\n<p>Many writers, one manifest on an object store, "
+                "conditional writes as the only coordination: when should each commit? ");
+    ls_text_format(page, "%u figures; the numbers in the answers are computed from the runs. Version ", report->count);
     add_versions(report, page);
-    ls_text_format(page, "; %s; data of ", quick == 0               ? "whole sets"
-                                            : quick == report->count ? "quick sets (fewer points and replications)"
-                                                                     : "quick and whole sets");
+    ls_text_format(page, "; %s; data of ",
+                   quick == 0               ? "whole sets"
+                   : quick == report->count ? "quick sets (fewer points and replications)"
+                                            : "quick and whole sets");
     ls_text_bytes(page, first, strcspn(first, "T"));
     if (strncmp(first, last, strcspn(first, "T")) != 0) {
         ls_text_add(page, " to ");
@@ -288,10 +291,11 @@ static void add_head(const ls_report *report, ls_text *page)
 
 ls_result ls_report_page(const ls_report *report, ls_text *page)
 {
-    ls_text_add(page, "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\" xml:lang=\"en\">\n<head>\n"
-                      "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, "
-                      "initial-scale=1\"/>\n<title>Lakestream: figures and what they say</title>\n"
-                      "<link rel=\"icon\" href=\"data:,\"/>\n<style>\n/*<![CDATA[*/\n");
+    ls_text_add(page,
+                "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\" xml:lang=\"en\">\n<head>\n"
+                "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, "
+                "initial-scale=1\"/>\n<title>Lakestream: figures and what they say</title>\n"
+                "<link rel=\"icon\" href=\"data:,\"/>\n<style>\n/*<![CDATA[*/\n");
     ls_text_add(page, ls_report_css);
     ls_text_add(page, "/*]]>*/\n</style>\n</head>\n<body>\n");
     add_head(report, page);

@@ -1,5 +1,5 @@
-/* report.h - one HTML page with every figure of a results database: its question, the answer computed from the data, the
- * picture, the numbers, what is published beside what was simulated, what was assumed, and the spec.
+/* report.h - one HTML page with every figure of a results database: its question, the answer computed from the data,
+ * the picture, the numbers, what is published beside what was simulated, what was assumed, and the spec.
  *
  * The page is self-contained (pictures, style and script inside; it loads nothing) and depends on the database and the
  * scripts alone: no clock, no path, no host. It is HTML that is also well-formed XML, so that any XML parser can check

@@ -2,7 +2,7 @@
 // Without script the page loses nothing else.
 "use strict";
 (function () {
-  var problems = [];
+  var problems = [], testing = location.hash === "#selftest";
   window.addEventListener("error", function (event) { problems.push("script: " + event.message); });
 
   function each(list, action) { Array.prototype.forEach.call(list, action); }
@@ -49,10 +49,10 @@
   button.addEventListener("click", function () {
     var theme = isDark() ? "light" : "dark";
     root.setAttribute("data-theme", theme);
-    remembered(theme);
+    if (!testing) remembered(theme);
     name();
   });
-  if (remembered() === "dark" || remembered() === "light") root.setAttribute("data-theme", remembered());
+  if (!testing && (remembered() === "dark" || remembered() === "light")) root.setAttribute("data-theme", remembered());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", name);
   button.hidden = false;
   name();
@@ -130,7 +130,7 @@
       (problems.length === 0 ? ": ok" : "\n" + problems.join("\n"));
     document.body.insertBefore(said, document.body.firstChild);
   }
-  if (location.hash === "#selftest") {
+  if (testing) {
     if (document.readyState === "complete") selfTest(); else window.addEventListener("load", selfTest);
   }
 })();

@@ -1,4 +1,5 @@
-/* report_table.c - the tables of the report (report.h). Cells carry the full number for sorting and show four digits. */
+/* report_table.c - the tables of the report (report.h). Cells carry the full number for sorting and show four digits.
+ */
 #include "experiments/markup.h"
 #include "experiments/pretty.h"
 #include "experiments/report.h"
@@ -34,9 +35,31 @@ static void add_header(ls_text *page, const char *class_name, const char *name, 
     ls_text_add(page, "</th>");
 }
 
+static bool is_number(const char *label)
+{
+    char *end;
+    strtod(label, &end);
+    return end != label && *end == '\0';
+}
+
+static bool all_numbers(const ls_stored_experiment *e, uint32_t key)
+{
+    for (uint32_t i = 0; i < e->point_count; i++) {
+        if (!is_number(e->points[i].labels[key])) return false;
+    }
+    return true;
+}
+
+static void add_keys(const ls_stored_experiment *e, ls_text *page)
+{
+    for (uint32_t k = 0; k < e->swept_key_count; k++) {
+        add_header(page, all_numbers(e, k) ? "" : "label", e->swept_keys[k], "");
+    }
+}
+
 static void add_label(ls_text *page, const char *label)
 {
-    ls_text_add(page, "<td class=\"label\" data-value=\"");
+    ls_text_format(page, "<td%s data-value=\"", is_number(label) ? "" : " class=\"label\"");
     ls_text_markup(page, label);
     ls_text_add(page, "\">");
     ls_text_markup(page, label);
@@ -133,7 +156,7 @@ void ls_report_numbers(const ls_report_part *part, ls_text *page)
         return;
     }
     ls_text_add(page, "<h3>The numbers</h3>\n<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
-    for (uint32_t k = 0; k < e->swept_key_count; k++) add_header(page, "label", e->swept_keys[k], "");
+    add_keys(e, page);
     for (uint32_t i = 0; i < chosen.count; i++) {
         const char *name = e->metric_names[chosen.metrics[i]];
         const ls_metric *metric = find_metric(name);
@@ -178,8 +201,9 @@ void ls_report_published(const ls_report_part *part, ls_text *page)
 {
     const ls_stored_experiment *e = part->experiment;
     if (part->rows.count == 0) return;
-    ls_text_add(page, "<h3>Published beside simulated</h3>\n<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
-    for (uint32_t k = 0; k < e->swept_key_count; k++) add_header(page, "label", e->swept_keys[k], "");
+    ls_text_add(page,
+                "<h3>Published beside simulated</h3>\n<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
+    add_keys(e, page);
     add_header(page, "label", "value", "");
     add_header(page, "", "published", "");
     add_header(page, "", "simulated", "");

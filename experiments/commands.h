@@ -15,6 +15,7 @@ extern const ls_command ls_command_series;
 extern const ls_command ls_command_fuzz;
 extern const ls_command ls_command_policies;
 extern const ls_command ls_command_presets;
+extern const ls_command ls_command_prices;
 extern const ls_command ls_command_keys;
 extern const ls_command ls_command_metrics;
 extern const ls_command ls_command_explore;

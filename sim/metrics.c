@@ -48,6 +48,16 @@ static const ls_metric metrics[LS_METRIC_COUNT] = {
     [LS_METRIC_DUPLICATES_REFUSED] = {"duplicates_refused", "1",
                                       "batches that a fenced producer had uploaded and could not commit"},
     [LS_METRIC_DRAIN] = {"drain_s", "s", "from the end of production until everything was published"},
+    [LS_METRIC_COMMIT_DOLLARS] = {"commit_dollars_per_million", "dollars",
+                                  "price of all requests but those for data, for a million published batches (simulator)"},
+    [LS_METRIC_DATA_DOLLARS] = {"data_dollars_per_million", "dollars",
+                                "price of the requests for data, for a million published batches (simulator)"},
+    [LS_METRIC_STORED_BYTES] = {"stored_bytes_per_batch", "bytes",
+                                "by how much the store grew for each published batch, manifest versions included (simulator)"},
+    [LS_METRIC_HISTORY_BYTES] = {"history_bytes_per_batch", "bytes",
+                                 "bytes of the manifest versions made for each published batch (simulator)"},
+    [LS_METRIC_STORAGE_DOLLARS] = {"storage_dollars_per_million", "dollars",
+                                   "price of holding for a month what a million published batches leave in the store (simulator)"},
 };
 
 _Static_assert(LS_METRIC_COUNT <= LS_METRICS_MAX, "raise LS_METRICS_MAX");

@@ -4,6 +4,7 @@
  * S3 Standard. A store preset replaces the store.* defaults before a spec's own store keys are laid on top.
  */
 #include "sim/scenario.h"
+#include "sim/prices.h"
 
 
 #define REAL(path_, field, default_, min_, max_, meaning_) \
@@ -88,6 +89,7 @@ static const ls_option options[] = {
     REAL("faults.cut_length_s", faults.cut_length_s, 0, 0, 1e6, "for how long; 0: never"),
     REAL("drain_s", drain_s, 0, 0, 1e7, "after the measured time production and faults stop; what is not published within this fails the run; 0: off"),
     FLAG("check_everything", check_everything, 0, "invariants on every entry and row of every version, not only on what is new"),
+    CHOICE("prices", prices, 0, LS_PRICE_CHOICES, "whose price table the requests are billed at; by-store: that of the store preset, if it has one"),
     TEXT("store.preset", store_preset, "s3-standard", "named store whose numbers come first (`lakestream presets`)"),
     LAW("store.list", store.list, "a list request"),
     LAW("store.head", store.head, "a head request"),

@@ -61,6 +61,7 @@ typedef struct ls_scenario {
     double drain_s;        /* after the measured time production and faults stop, and everything must be published within this;
                               0: the run ends with the measured time */
     bool check_everything; /* invariants on every entry and row of every version, not on what is new alone */
+    uint32_t prices; /* LS_PRICE_CHOICES (sim/prices.h): whose prices the requests are billed at */
     ls_store_config store;
     char store_preset[LS_OPTION_TEXT_BYTES];
     ls_policy_instance policy; /* filled from the spec's "policy" object, not from the option table */

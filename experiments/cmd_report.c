@@ -43,6 +43,8 @@ static ls_result push_name(report_job *job, char *name)
 
 static ls_result collect(void *context, const ls_results_summary *summary)
 {
+    /* Studies of assumptions stand with the figure that they are about. */
+    if (ls_is_sensitivity(summary->name)) return LS_OK;
     return push_name(context, ls_duplicate(summary->name));
 }
 
@@ -92,18 +94,21 @@ static bool tell_problems(const report_job *job)
         const ls_report_part *part = &job->report.parts[i];
         const char *name = part->experiment->name;
         if (part->answer_problem != NULL) fprintf(stderr, "lakestream report: %s: %s\n", name, part->answer_problem);
-        if (part->picture_problem == NULL) continue;
-        fprintf(stderr, "lakestream report: %s: %s\n", name, part->picture_problem);
-        missing = true;
+        const char *problems[] = {part->picture.problem, part->second_picture.problem};
+        for (int k = 0; k < 2; k++) {
+            if (problems[k] == NULL) continue;
+            fprintf(stderr, "lakestream report: %s: %s\n", name, problems[k]);
+            missing = true;
+        }
     }
     return missing;
 }
 
 static void remove_drawings(const report_job *job)
 {
-    static const char *const suffixes[] = {".tsv", ".svg"};
+    static const char *const suffixes[] = {".tsv", ".svg", LS_SENSITIVITY_SUFFIX ".tsv", LS_SENSITIVITY_SUFFIX ".svg"};
     for (uint32_t i = 0; i < job->name_count; i++) {
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 4; k++) {
             char *path = ls_figure_path(job->figure.folder, job->names[i], suffixes[k]);
             if (path != NULL) unlink(path);
             ls_free(path);

@@ -2,6 +2,7 @@
 #include "experiments/figure.h"
 
 #include "experiments/folder.h"
+#include "experiments/sensitivity.h"
 #include "experiments/tidy.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ ls_result ls_figure_script(const ls_figure_job *job, const ls_stored_experiment 
     char *stored = ls_folder_of(e->path);
     if (stored == NULL) return out_of_memory(error);
     const char *folder = job->script_folder != NULL ? job->script_folder : stored;
-    *script = find_script_near(folder, e->name);
+    *script = find_script_near(folder, ls_is_sensitivity(e->name) ? "sensitivity" : e->name);
     ls_result result = LS_OK;
     if (*script == NULL) {
         result =
@@ -119,11 +120,23 @@ done:
     return result;
 }
 
+/* Of a study of assumptions the plot shows the analysis. */
+static ls_result make_table(const ls_stored_experiment *e, ls_text *table, ls_error *error)
+{
+    ls_sensitivity analysis = {0};
+    if (!ls_is_sensitivity(e->name)) return ls_tidy(e, table) == LS_OK ? LS_OK : out_of_memory(error);
+    ls_result result = ls_sensitivity_analyse(e, &analysis, error);
+    if (result != LS_OK) return result;
+    ls_sensitivity_tidy(&analysis, table);
+    ls_sensitivity_free(&analysis);
+    return table->failed ? out_of_memory(error) : LS_OK;
+}
+
 ls_result ls_figure_table(const ls_figure_job *job, const ls_stored_experiment *e, ls_error *error)
 {
     char *path = ls_figure_path(job->folder, e->name, ".tsv");
     ls_text table = {0};
-    ls_result result = path != NULL && ls_tidy(e, &table) == LS_OK ? LS_OK : out_of_memory(error);
+    ls_result result = path != NULL ? make_table(e, &table, error) : out_of_memory(error);
     if (result == LS_OK) result = ls_file_write(path, table.bytes, table.length, error);
     ls_text_free(&table);
     ls_free(path);

@@ -59,34 +59,57 @@ static ls_result compute_answer(ls_report_part *part, ls_error *error)
     return keep_problem(result, error, &part->answer_problem);
 }
 
-static ls_result take_picture(ls_report_part *part, const char *path, ls_error *error)
+static ls_result take_picture(const char *path, const char *anchor, const char *label, ls_report_picture *picture,
+                              ls_error *error)
 {
     char *svg = NULL;
     size_t length = 0;
     ls_text inner = {0};
     ls_result result = ls_file_read(path, PICTURE_BYTES_MAX, &svg, &length, error);
+    if (result == LS_OK) result = ls_svg_inline(svg, length, anchor, label, &inner, &picture->width, error);
     if (result == LS_OK) {
-        result = ls_svg_inline(svg, length, part->anchor, part->experiment->title, &inner, &part->picture_width, error);
-    }
-    if (result == LS_OK) {
-        part->picture = ls_text_take(&inner);
-        if (part->picture == NULL) result = out_of_memory(error);
+        picture->svg = ls_text_take(&inner);
+        if (picture->svg == NULL) result = out_of_memory(error);
     }
     ls_text_free(&inner);
     ls_free(svg);
     return result;
 }
 
-static ls_result draw_picture(ls_report_part *part, const ls_figure_job *job, ls_error *error)
+static ls_result draw_picture(const ls_stored_experiment *e, const char *anchor, const ls_figure_job *job,
+                              ls_report_picture *picture, ls_error *error)
 {
-    char *script = NULL, *path = ls_figure_path(job->folder, part->experiment->name, ".svg");
-    ls_result result = path != NULL ? ls_figure_table(job, part->experiment, error) : out_of_memory(error);
-    if (result == LS_OK) result = ls_figure_script(job, part->experiment, &script, error);
-    if (result == LS_OK) result = ls_figure_draw(job, part->experiment, script, ".svg", error);
-    if (result == LS_OK) result = take_picture(part, path, error);
+    char *script = NULL, *path = ls_figure_path(job->folder, e->name, ".svg");
+    ls_result result = path != NULL ? ls_figure_table(job, e, error) : out_of_memory(error);
+    if (result == LS_OK) result = ls_figure_script(job, e, &script, error);
+    if (result == LS_OK) result = ls_figure_draw(job, e, script, ".svg", error);
+    if (result == LS_OK) result = take_picture(path, anchor, e->title, picture, error);
     ls_free(script);
     ls_free(path);
-    return keep_problem(result, error, &part->picture_problem);
+    return keep_problem(result, error, &picture->problem);
+}
+
+/* The study of assumptions belongs to the figure; that there is none is no problem. */
+static ls_result add_second(ls_report_part *part, ls_results *results, const char *backend, const ls_figure_job *job,
+                            ls_error *error)
+{
+    ls_text name = {0}, anchor = {0};
+    ls_error ignored = {""};
+    ls_text_format(&name, "%s" LS_SENSITIVITY_SUFFIX, part->experiment->name);
+    ls_text_format(&anchor, "%s" LS_SENSITIVITY_SUFFIX, part->anchor);
+    ls_result result = name.failed || anchor.failed ? out_of_memory(error) : LS_OK;
+    if (result == LS_OK) result = ls_results_load(results, name.bytes, backend, &part->second, &ignored);
+    if (result == LS_OK) result = ls_sensitivity_analyse(part->second, &part->sensitivity, &ignored);
+    if (result == LS_ERROR_INVALID) {
+        ls_stored_experiment_free(part->second);
+        part->second = NULL;
+        result = LS_OK;
+    } else if (result == LS_OK && job != NULL) {
+        result = draw_picture(part->second, anchor.bytes, job, &part->second_picture, error);
+    }
+    ls_text_free(&name);
+    ls_text_free(&anchor);
+    return result;
 }
 
 static ls_result new_part(ls_report *report, ls_report_part **part, ls_error *error)
@@ -118,8 +141,16 @@ ls_result ls_report_add(ls_report *report, ls_results *results, const char *name
     result = ls_published_match(&part->presentation, published_folder, part->experiment, &part->rows, error);
     result = keep_problem(result, error, &part->answer_problem);
     if (result == LS_OK && part->answer_problem == NULL) result = compute_answer(part, error);
-    if (result == LS_OK && job != NULL) result = draw_picture(part, job, error);
-    return result;
+    if (result == LS_OK && job != NULL) {
+        result = draw_picture(part->experiment, part->anchor, job, &part->picture, error);
+    }
+    return result == LS_OK ? add_second(part, results, backend, job, error) : result;
+}
+
+static void free_picture(ls_report_picture *picture)
+{
+    ls_free(picture->svg);
+    ls_free(picture->problem);
 }
 
 static void free_part(ls_report_part *part)
@@ -130,8 +161,10 @@ static void free_part(ls_report_part *part)
     ls_free(part->anchor);
     ls_free(part->answer);
     ls_free(part->answer_problem);
-    ls_free(part->picture);
-    ls_free(part->picture_problem);
+    free_picture(&part->picture);
+    ls_sensitivity_free(&part->sensitivity);
+    ls_stored_experiment_free(part->second);
+    free_picture(&part->second_picture);
 }
 
 void ls_report_free(ls_report *report)
@@ -178,21 +211,37 @@ static void add_contents(const ls_report *report, ls_text *page)
     ls_text_add(page, "</ol></nav>\n");
 }
 
-static void add_picture(const ls_report_part *part, ls_text *page)
+static void add_picture(const ls_report_picture *picture, const char *caption, ls_text *page)
 {
-    if (part->picture_problem != NULL) {
+    if (picture->problem != NULL) {
         ls_text_add(page, "<p class=\"problem\">The figure could not be drawn. ");
-        ls_text_markup(page, part->picture_problem);
+        ls_text_markup(page, picture->problem);
         ls_text_add(page, "</p>\n");
     }
-    if (part->picture != NULL) {
-        ls_text_format(page, "<figure><div class=\"picture\" tabindex=\"0\" style=\"--width: %.0f\">\n",
-                       part->picture_width);
-        ls_text_add(page, part->picture);
-        ls_text_add(page, "</div>\n<p class=\"swipe\">Wider than this window: move it sideways.</p>\n");
-        add_element(page, "figcaption", NULL, part->experiment->shows);
-        ls_text_add(page, "</figure>\n");
-    }
+    if (picture->svg == NULL) return;
+    ls_text_format(page, "<figure><div class=\"picture\" tabindex=\"0\" style=\"--width: %.0f\">\n", picture->width);
+    ls_text_add(page, picture->svg);
+    ls_text_add(page, "</div>\n<p class=\"swipe\">Wider than this window: move it sideways.</p>\n");
+    add_element(page, "figcaption", NULL, caption);
+    ls_text_add(page, "</figure>\n");
+}
+
+static void add_sensitivity(const ls_report_part *part, ls_text *page)
+{
+    if (part->second == NULL) return;
+    ls_text sentence = {0};
+    ls_sensitivity_sentence(&part->sensitivity, &sentence);
+    ls_text_add(page, "<h3>Which assumptions carry it</h3>\n");
+    add_element(page, "p", "answer", sentence.failed ? "" : sentence.bytes);
+    if (sentence.failed) page->failed = true;
+    ls_text_free(&sentence);
+    add_picture(
+        &part->second_picture,
+        "Left: what the metric changes by when one assumption goes to the low or high end of its range and all "
+        "others stay, paired over replications. Right: its share of the metric's variance when all vary at once "
+        "over a Sobol design, with the 95 % interval of a bootstrap.",
+        page);
+    ls_report_sensitivity(part, page);
 }
 
 static void add_assumptions(const ls_report_part *part, ls_text *page)
@@ -231,10 +280,11 @@ static void add_part(const ls_report_part *part, ls_text *page)
     ls_text_format(page, "<section id=\"%s\">\n", part->anchor);
     add_element(page, "h2", NULL, title_of(part));
     add_question_and_answer(part, page);
-    add_picture(part, page);
+    add_picture(&part->picture, e->shows, page);
     ls_report_numbers(part, page);
     ls_report_published(part, page);
     add_assumptions(part, page);
+    add_sensitivity(part, page);
     ls_text_add(page, "<details><summary>The spec: ");
     ls_text_markup(page, e->name);
     ls_text_add(page, ".json</summary>\n");

@@ -10,6 +10,14 @@
 
 #include "experiments/figure.h"
 #include "experiments/published.h"
+#include "experiments/sensitivity.h"
+
+/* A picture as it stands on the page. */
+typedef struct ls_report_picture {
+    char *svg;     /* inline SVG; NULL: see problem */
+    double width;  /* in its own units */
+    char *problem; /* why there is none; NULL also when none was asked for */
+} ls_report_picture;
 
 /* One figure's part of the page, gathered before any of it is written. Owned by the report. */
 typedef struct ls_report_part {
@@ -19,9 +27,10 @@ typedef struct ls_report_part {
     char *anchor; /* unique on the page; letters, digits, hyphens */
     char *answer; /* NULL when the spec gives none or it cannot be computed */
     char *answer_problem;
-    char *picture; /* inline SVG; NULL: see picture_problem */
-    double picture_width;
-    char *picture_problem;
+    ls_report_picture picture;
+    ls_stored_experiment *second; /* the study of its assumptions; NULL if there is none */
+    ls_sensitivity sensitivity;   /* of second */
+    ls_report_picture second_picture;
 } ls_report_part;
 
 typedef struct ls_report {
@@ -30,9 +39,10 @@ typedef struct ls_report {
     uint32_t capacity;
 } ls_report;
 
-/* Loads an experiment, computes its answer and draws its picture in job->folder (which gets <name>.tsv and <name>.svg).
- * job NULL: no picture, and published_folder says where published numbers are. An answer that cannot be computed and a
- * picture that cannot be drawn are kept as problems, which the page names. Free the report with ls_report_free. */
+/* Loads an experiment, and the study of its assumptions if the file holds one (<name>-sensitivity), computes its answer
+ * and draws its pictures in job->folder (which gets <name>.tsv and <name>.svg). job NULL: no picture, and
+ * published_folder says where published numbers are. An answer that cannot be computed and a picture that cannot be
+ * drawn are kept as problems, which the page names. Free the report with ls_report_free. */
 ls_result ls_report_add(ls_report *report, ls_results *results, const char *name, const char *backend,
                         const ls_figure_job *job, const char *published_folder, ls_error *error);
 
@@ -43,6 +53,7 @@ void ls_report_free(ls_report *report);
 /* The table of an experiment's numbers, and the one of published beside simulated ones, as HTML (report_table.c). */
 void ls_report_numbers(const ls_report_part *part, ls_text *page);
 void ls_report_published(const ls_report_part *part, ls_text *page);
+void ls_report_sensitivity(const ls_report_part *part, ls_text *page);
 
 /* Style and script of the page (report_assets.c): NUL-terminated. */
 extern const char ls_report_css[];

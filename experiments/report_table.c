@@ -222,3 +222,54 @@ void ls_report_published(const ls_report_part *part, ls_text *page)
         ls_text_add(page, "</p>\n");
     }
 }
+
+static void add_end(const char *label, const ls_estimate *change, ls_text *page)
+{
+    add_label(page, label != NULL ? label : "");
+    add_number(page, change->mean, change->half_width);
+}
+
+static void add_share(const ls_share *share, ls_text *page)
+{
+    char number[32];
+    ls_text_format(page, "<td data-value=\"%s\">", isfinite(share->share) ? ls_number_text(share->share, number) : "");
+    if (isfinite(share->share)) {
+        ls_text_format(page, "%.2f <span class=\"margin\">(%.2f to %.2f)</span>", share->share, share->low,
+                       share->high);
+    } else {
+        ls_text_add(page, "none");
+    }
+    ls_text_add(page, "</td>");
+}
+
+void ls_report_sensitivity(const ls_report_part *part, ls_text *page)
+{
+    static const char *const headings[] = {"low end",           "change",          "high end", "change",
+                                           "first-order share", "rank correlation"};
+    const ls_sensitivity *s = &part->sensitivity;
+    const ls_metric *metric = find_metric(s->metric);
+    ls_text_add(page, "<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
+    add_header(page, "label", "assumption", "");
+    add_header(page, "", "nominal", "");
+    for (size_t i = 0; i < 6; i++) {
+        bool change = strcmp(headings[i], "change") == 0;
+        add_header(page, "", headings[i], change && metric != NULL ? metric->unit : "");
+    }
+    ls_text_add(page, "</tr></thead><tbody>\n");
+    for (uint32_t i = 0; i < s->count; i++) {
+        const ls_sensitivity_row *row = &s->rows[i];
+        ls_text_add(page, "<tr>");
+        add_label(page, s->experiment->swept_keys[row->key]);
+        add_label(page, row->nominal);
+        add_end(row->low, &row->at_low, page);
+        add_end(row->high, &row->at_high, page);
+        add_share(&row->share, page);
+        add_share(&row->correlation, page);
+        ls_text_add(page, "</tr>\n");
+    }
+    ls_text_add(page, "</tbody></table></div>\n<p class=\"origin\">");
+    ls_text_markup(page, s->metric);
+    ls_text_add(page, " nominally ");
+    ls_text_pretty(page, s->nominal.mean, LS_PRETTY_DIGITS, 4);
+    ls_text_format(page, "; %u points in the design.</p>\n", s->design_points);
+}

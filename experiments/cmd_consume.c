@@ -163,6 +163,11 @@ static ls_result carry_out(consuming *c, const ls_action *action, int64_t now_ns
     case LS_ACTION_BEHIND: return fall_behind(c, now_ns);
     case LS_ACTION_FINISHED: stop_loop(c, ENDING_FINISHED); break;
     case LS_ACTION_FAILED: stop_loop(c, ENDING_FAILED); break;
+    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_GAVE_UP:
+    case LS_ACTION_WOULD_DELETE:
+    case LS_ACTION_RECLAIMED:
+    case LS_ACTION_REFUSED:
     case LS_ACTION_PUBLISHED:
     case LS_ACTION_ATTEMPT:
     case LS_ACTION_JOINED:

@@ -363,7 +363,7 @@ static void choose_bound(ls_reclaimer *r)
         if (mark->kept && mark->step < r->bound) r->bound = mark->step;
     }
     if (r->bound < trim_step) r->bound = trim_step;
-    r->next_step = trim_step;
+    r->next_step = r->trimmed_below = trim_step;
     r->report.low_watermark = r->watermark;
     r->report.bound = r->bound;
 }
@@ -511,7 +511,7 @@ static bool next_checkpoint(ls_reclaimer *r, ls_delete_report *next)
     while (r->next_mark < r->mark_count) {
         const ls_checkpoint_mark *mark = &r->marks[r->next_mark++];
         if (mark->kept) continue;
-        bool is_void = mark->step < ls_manifest_trim_step(r->known);
+        bool is_void = mark->step < r->trimmed_below;
         *next = (ls_delete_report){.key = ls_key_checkpoint(mark->number, mark->step, (ls_checkpoint_kind)mark->kind),
                                    .reason = is_void ? LS_DELETE_VOID_CHECKPOINT : LS_DELETE_CHECKPOINT};
         return true;

@@ -94,6 +94,7 @@ typedef struct ls_reclaimer {
     uint64_t attempt_number;
     uint64_t watermark;          /* W of this round */
     uint64_t bound;              /* B of this round */
+    uint64_t trimmed_below;      /* the trim point when the bound was chosen */
     uint64_t next_step;          /* batches: the next to delete */
     uint64_t next_mark;          /* checkpoints: the next to look at */
     uint64_t rounds;

@@ -65,10 +65,17 @@ typedef struct named {
     ls_error *error;
 } named;
 
+bool ls_checkpoint_is_meant(const ls_key *key, const ls_checkpoint *checkpoint, const char *name_or_key)
+{
+    char text[LS_KEY_TEXT_BYTES];
+    ls_key_format(key, text);
+    return strcmp(checkpoint->name, name_or_key) == 0 || strcmp(text, name_or_key) == 0;
+}
+
 static ls_result note_newest(void *context, const ls_key *key, const ls_checkpoint *checkpoint)
 {
     named *n = context;
-    if (strcmp(checkpoint->name, n->name) != 0) return LS_OK;
+    if (!ls_checkpoint_is_meant(key, checkpoint, n->name)) return LS_OK;
     if (n->count == 0 || key->number > n->newest.number) n->newest = *key;
     n->count++;
     return LS_OK;

@@ -18,7 +18,10 @@ typedef ls_result (*ls_checkpoint_visitor)(void *context, const ls_key *key, con
 /* Reads all checkpoints of a lake; one that is deleted meanwhile is passed over. LS_ERROR_CORRUPT names a damaged one. */
 ls_result ls_lake_checkpoints(const ls_lake *lake, ls_checkpoint_visitor visit, void *context, ls_error *error);
 
-/* The newest checkpoint of that name, the one that was made last. *found says whether there is any. */
+/* Is this the checkpoint that a person means by this: its name, or its key? */
+bool ls_checkpoint_is_meant(const ls_key *key, const ls_checkpoint *checkpoint, const char *name_or_key);
+
+/* The newest checkpoint of that name, the one that was made last; or the one of that key. *found says whether there is any. */
 ls_result ls_lake_find_checkpoint(const ls_lake *lake, const char *name, bool *found, ls_key *key, ls_error *error);
 
 /* Deletes checkpoints of that name that are older than the number and of a kind that is pinned; says how many. */

@@ -175,12 +175,10 @@ static ls_result do_write(working *w, const char *name, const char *steps)
 static ls_result copy_as_pin(void *context, const ls_key *key, const ls_checkpoint *checkpoint)
 {
     working *w = context;
-    const char *name = w->arguments->operands[1];
-    if (strcmp(checkpoint->name, name) != 0) return LS_OK;
-    (void)key;
+    if (!ls_checkpoint_is_meant(key, checkpoint, w->arguments->operands[1])) return LS_OK;
     ls_checkpoint_clear(&w->run.content);
     w->count++;
-    return ls_checkpoint_make(&w->run.content, LS_CHECKPOINT_PIN, name, checkpoint->data_ranks, checkpoint->context_ranks,
+    return ls_checkpoint_make(&w->run.content, LS_CHECKPOINT_PIN, checkpoint->name, checkpoint->data_ranks, checkpoint->context_ranks,
                               checkpoint->rank_steps, &w->error);
 }
 
@@ -256,8 +254,8 @@ static const struct {
     const char *usage;
 } verbs[] = {[VERB_WRITE] = {"write", 3, "write NAME STEP[,STEP...]"},
              [VERB_LIST] = {"list", 1, "list"},
-             [VERB_PIN] = {"pin", 2, "pin NAME"},
-             [VERB_REWIND] = {"rewind", 2, "rewind NAME"},
+             [VERB_PIN] = {"pin", 2, "pin NAME|KEY"},
+             [VERB_REWIND] = {"rewind", 2, "rewind NAME|KEY"},
              [VERB_RELEASE] = {"release", 2, "release NAME|KEY"}};
 
 static ls_result parse_verb(working *w, verb *chosen)
@@ -318,14 +316,14 @@ static const ls_command_option options[] = {
 
 const ls_command ls_command_checkpoint = {
     .name = "checkpoint",
-    .operands = "write NAME STEP[,STEP...] | list | pin NAME | rewind NAME | release NAME|KEY",
+    .operands = "write NAME STEP[,STEP...] | list | pin NAME|KEY | rewind NAME|KEY | release NAME|KEY",
     .minimum_operands = 1,
     .maximum_operands = 3,
     .summary = "Make, list, pin, rewind to and release checkpoints",
     .details =
         "A checkpoint of step s keeps the batches from s on. `write` makes one: STEP is the next step to read, one for all ranks or\n"
         "one for each (the least counts); the retention rule of `reclaim` decides how long it stays, or --keep does. `pin` and\n"
-        "`rewind` pin the newest checkpoint of that name, so that a trainer can go back to it and read the same bytes again from\n"
+        "`rewind` pin the newest checkpoint of that name (or that key), so that a trainer can go back to it and read the same bytes again from\n"
         "the step that is printed; they are refused when that step may be reclaimed already. `release` deletes the pinned and kept\n"
         "ones of that name, or the one with that key.\n"
         "Exit codes: 0 done, and durable; 1 the step is not there; 2 bad usage, or no such checkpoint; 3 the store refuses.",

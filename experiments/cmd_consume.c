@@ -525,11 +525,17 @@ static ls_result prepare(consuming *c)
                            : ls_fail(&c->error, result, "the consumer cannot start: %s", ls_result_name(result));
 }
 
+/* A pin bears the name under which a later run finds and replaces it. */
+static const char *own_name(const consuming *c)
+{
+    return c->checkpoint_name != NULL ? c->checkpoint_name : c->begin_name;
+}
+
 /* The checkpoint to begin at is pinned first; a moving one stands before the first step is read. */
 static ls_result start(consuming *c, int64_t now_ns)
 {
     bool moves = c->checkpoint_name != NULL && c->checkpoint_kind == LS_CHECKPOINT_NAMED;
-    if (c->begin_name != NULL) return make_checkpoint(c, LS_CHECKPOINT_PIN, c->begin_name, c->machine.cursor);
+    if (c->begin_name != NULL) return make_checkpoint(c, LS_CHECKPOINT_PIN, own_name(c), c->machine.cursor);
     if (moves) return make_checkpoint(c, c->checkpoint_kind, c->checkpoint_name, c->machine.cursor);
     return begin(c, now_ns);
 }
@@ -657,8 +663,8 @@ static const ls_command_option options[] = {
     LS_OPTION_BACKEND,
     {"rank", 'r', LS_ARGUMENT_TEXT, "D,C", NULL, 0, 0, "data-parallel and context-parallel rank, as in 0,0"},
     {"from", 0, LS_ARGUMENT_TEXT, "STEP", "oldest", 0, 0, "first step, or oldest: the first one that is still there"},
-    {"from-checkpoint", 0, LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0,
-     "begin at the newest checkpoint of that name, pinned first; if there is none, as --from says"},
+    {"from-checkpoint", 0, LS_ARGUMENT_TEXT, "NAME|KEY", NULL, 0, 0,
+     "begin at the newest checkpoint of that name, or that key, pinned first; if there is none, as --from says"},
     {"checkpoint", 'c', LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0, "make checkpoints of that name"},
     {"checkpoint-every", 0, LS_ARGUMENT_WHOLE, "N", "100", 1, 9007199254740992.0, "at every step that N divides"},
     {"checkpoint-kind", 0, LS_ARGUMENT_TEXT, "KIND", "auto", 0, 0,

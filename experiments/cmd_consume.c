@@ -68,11 +68,12 @@ typedef struct consuming {
     telling tells;
     FILE *output; /* of the bytes; NULL unless TELL_BYTES */
     const char *output_name;
-    uint64_t steps_wanted;
+    uint64_t steps_wanted, until;
     const char *checkpoint_name; /* of those it makes; NULL: none */
     const char *begin_name;      /* of the one it begins at; NULL: none */
     ls_checkpoint_kind checkpoint_kind;
-    uint64_t checkpoint_every, checkpoints;
+    uint64_t checkpoint_every;
+    uint64_t due_step; /* of a checkpoint that waits for the one under way; 0: none */
     ls_checkpoint_run run;
     held_checkpoint *held;
     uint32_t held_count, held_capacity;
@@ -151,8 +152,9 @@ static ls_result save_output(consuming *c)
 
 static ls_result checkpoint_if_due(consuming *c, uint64_t next_step)
 {
-    bool is_due = c->checkpoint_name != NULL && next_step % c->checkpoint_every == 0;
-    if (!is_due || c->run.outcome == LS_CHECKPOINT_UNDER_WAY) return LS_OK;
+    if (c->checkpoint_name == NULL || next_step % c->checkpoint_every != 0) return LS_OK;
+    c->due_step = c->run.outcome == LS_CHECKPOINT_UNDER_WAY ? next_step : 0;
+    if (c->due_step != 0) return LS_OK;
     ls_result result = save_output(c);
     return result == LS_OK ? make_checkpoint(c, c->checkpoint_kind, c->checkpoint_name, next_step) : result;
 }
@@ -172,7 +174,7 @@ static ls_result hand_on(consuming *c, const ls_step_report *step)
     c->slice_bytes += kept->length;
     kept->length = 0;
     result = checkpoint_if_due(c, step->step + 1);
-    if (result == LS_OK && c->steps == c->steps_wanted) stop_loop(c, ENDING_ENOUGH);
+    if (result == LS_OK && (c->steps == c->steps_wanted || step->step + 1 == c->until)) stop_loop(c, ENDING_ENOUGH);
     return result;
 }
 
@@ -273,6 +275,10 @@ static void release_replied(consuming *c, uint32_t index, const ls_store_reply *
 static ls_result begin(consuming *c, int64_t now_ns)
 {
     c->begun = true;
+    if (c->machine.cursor >= c->until) {
+        stop_loop(c, ENDING_ENOUGH);
+        return LS_OK;
+    }
     return feed(c, &(ls_event){.kind = LS_EVENT_START, .now_ns = now_ns});
 }
 
@@ -281,7 +287,6 @@ static ls_result checkpoint_done(consuming *c, int64_t now_ns)
     bool is_pin = c->run.content.kind == LS_CHECKPOINT_PIN;
     ls_result result = is_pin ? LS_OK : release_held(c);
     if (result == LS_OK && c->run.content.pinned) result = hold(c, &c->run.report.key);
-    c->checkpoints += !is_pin;
     return result == LS_OK && !c->begun ? begin(c, now_ns) : result;
 }
 
@@ -317,7 +322,8 @@ static ls_result checkpoint_moved(consuming *c, int64_t now_ns, const ls_store_r
         stop_loop(c, ENDING_CHECKPOINT_FAILED);
         break;
     }
-    if (c->end != ENDING_NONE) ls_loop_stop(c->loop);
+    if (result == LS_OK && c->due_step != 0 && c->end != ENDING_CHECKPOINT_FAILED) result = checkpoint_if_due(c, c->due_step);
+    if (c->end != ENDING_NONE && c->run.outcome != LS_CHECKPOINT_UNDER_WAY) ls_loop_stop(c->loop);
     return result;
 }
 
@@ -518,6 +524,7 @@ static ls_result prepare(consuming *c)
     c->config.follow = ls_argument_flag(arguments, "follow");
     c->config.poll_ns = ls_nanoseconds(ls_argument_real(arguments, "poll"));
     c->steps_wanted = ls_argument_given(arguments, "steps") ? ls_argument_whole(arguments, "steps") : UINT64_MAX;
+    c->until = ls_argument_given(arguments, "until") ? ls_argument_whole(arguments, "until") : UINT64_MAX;
     c->verifies = ls_argument_flag(arguments, "verify");
     c->shows_progress = isatty(STDERR_FILENO) == 1 && (c->tells == TELL_BYTES || isatty(STDOUT_FILENO) != 1);
     result = ls_consumer_init(&c->machine, &c->protocol, &c->config, first);
@@ -671,6 +678,7 @@ static const ls_command_option options[] = {
      "auto: the retention rule keeps them; named: the newest stays until it is released, those before it go"},
     {"steps", 'n', LS_ARGUMENT_WHOLE, "N", NULL, 1, 9007199254740992.0,
      "stop after so many; default: at the end of the lake"},
+    {"until", 'u', LS_ARGUMENT_WHOLE, "STEP", NULL, 0, 9007199254740992.0, "stop before that step"},
     {"follow", 'f', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "wait at the end for more"},
     {"poll", 0, LS_ARGUMENT_REAL, "S", "0.5", 0.001, 3600,
      "seconds between two looks for more, and before a failed read is tried again"},

@@ -22,6 +22,8 @@ extern const ls_command ls_command_metrics;
 extern const ls_command ls_command_explore;
 extern const ls_command ls_command_produce;
 extern const ls_command ls_command_consume;
+extern const ls_command ls_command_checkpoint;
+extern const ls_command ls_command_reclaim;
 extern const ls_command ls_command_inspect;
 extern const ls_command ls_command_fsck;
 

@@ -50,6 +50,7 @@ typedef struct request_record {
     uint8_t kind;
     uint8_t links_left; /* links that still carry its transfer */
     bool is_conditional;
+    void *names; /* of a list that asked for them: what its reply points into, one allocation; else NULL */
 } request_record;
 
 /* The laws, in the order of `laws`. */
@@ -117,6 +118,7 @@ struct ls_store_model {
     ls_name_buckets names;
     int64_t throttle_reply_ns;
 
+    void *told_names;            /* what the last reply told of a list points into, until the next event */
     const ls_manifest *rejected; /* content of the last put that lost: borrowed to the observer until the next event */
     ls_store_counters counters;
 };
@@ -213,9 +215,15 @@ static void release_record(request_record *record)
     case PHASE_FREE: return;
     case PHASE_SLOT:
     case PHASE_UPLOAD:
-    case PHASE_EFFECT: ls_manifest_release(record->request.manifest); return;
+    case PHASE_EFFECT:
+        ls_manifest_release(record->request.manifest);
+        ls_free(record->names); /* its effect failed */
+        return;
     case PHASE_DOWNLOAD:
-    case PHASE_REPLY: ls_manifest_release(record->reply.manifest); return;
+    case PHASE_REPLY:
+        ls_manifest_release(record->reply.manifest);
+        ls_free(record->names);
+        return;
     }
 }
 
@@ -239,6 +247,7 @@ void ls_store_model_destroy(ls_store_model *model)
     ls_name_buckets_release(&model->names);
     ls_object_table_release(&model->table);
     ls_manifest_release(model->rejected);
+    ls_free(model->told_names);
     for (int i = 0; i < LAW_COUNT; i++) ls_law_release(&model->samplers[i]);
     ls_free(model);
 }
@@ -630,15 +639,15 @@ ls_result ls_store_model_submit(ls_store_model *model, int64_t now_ns, uint32_t 
 
 /* ---- effect ---- */
 
-static ls_result store_object(ls_store_model *model, const ls_store_request *request, uint64_t bytes)
+static ls_result store_object(ls_store_model *model, const ls_store_request *request, uint64_t bytes, int64_t now_ns)
 {
-    ls_result result = ls_object_table_put(&model->table, &request->key, bytes, request->manifest);
+    ls_result result = ls_object_table_put(&model->table, &request->key, bytes, request->manifest, now_ns);
     model->counters.stored_objects = model->table.objects;
     model->counters.stored_bytes = model->table.bytes;
     return result;
 }
 
-static ls_result effect_of_put(ls_store_model *model, const ls_store_request *request, ls_store_reply *reply)
+static ls_result effect_of_put(ls_store_model *model, const ls_store_request *request, int64_t now_ns, ls_store_reply *reply)
 {
     uint64_t bytes = body_bytes(request);
     if (request->if_absent && ls_object_table_find(&model->table, &request->key) != NULL) {
@@ -647,7 +656,7 @@ static ls_result effect_of_put(ls_store_model *model, const ls_store_request *re
         model->rejected = request->manifest;
         return LS_OK;
     }
-    return store_object(model, request, bytes);
+    return store_object(model, request, bytes, now_ns);
 }
 
 static void effect_of_delete(ls_store_model *model, const ls_store_request *request)
@@ -699,26 +708,49 @@ static void effect_of_head(ls_store_model *model, const ls_store_request *reques
         reply->object_bytes = object->bytes;
 }
 
-static ls_result effect_of_list(ls_store_model *model, const ls_store_request *request, ls_store_reply *reply)
+/* Room for the names of a listing in one allocation, and the reply pointing into it. */
+static ls_result make_names(request_record *record, ls_listing *listing, ls_store_reply *reply)
 {
+    size_t count = (size_t)listing->count;
+    ls_key *keys = ls_allocate(count * (sizeof *keys + sizeof *listing->bytes + sizeof *listing->made_ns));
+    if (keys == NULL) return LS_ERROR_MEMORY;
+    record->names = keys;
+    listing->keys = keys;
+    listing->bytes = (uint64_t *)(void *)(keys + count);
+    listing->made_ns = (int64_t *)(void *)(listing->bytes + count);
+    reply->list_keys = listing->keys;
+    reply->list_bytes = listing->bytes;
+    reply->list_ages_ns = listing->made_ns;
+    return LS_OK;
+}
+
+static ls_result effect_of_list(ls_store_model *model, request_record *record, int64_t now_ns, ls_store_reply *reply)
+{
+    const ls_store_request *request = &record->request;
     uint32_t limit = request->list_limit < LIST_LIMIT_MAX ? request->list_limit : LIST_LIMIT_MAX;
-    ls_listing listing;
+    ls_listing listing = {0};
     ls_result result = ls_object_table_list(&model->table, &request->key, limit, &listing);
     if (result != LS_OK) return result;
+    if (request->list_names && listing.count > 0) {
+        result = make_names(record, &listing, reply);
+        if (result == LS_OK) result = ls_object_table_list(&model->table, &request->key, limit, &listing);
+        if (result != LS_OK) return result;
+        for (uint64_t i = 0; i < listing.count; i++) listing.made_ns[i] = now_ns - listing.made_ns[i]; /* now ages */
+    }
     reply->list_count = listing.count;
     reply->list_last = listing.last;
     reply->list_truncated = listing.truncated;
     return LS_OK;
 }
 
-static ls_result carry_out(ls_store_model *model, const request_record *record, ls_store_reply *reply)
+static ls_result carry_out(ls_store_model *model, request_record *record, int64_t now_ns, ls_store_reply *reply)
 {
     switch (record->request.operation) {
     case LS_GET: effect_of_get(model, record, reply); return LS_OK;
-    case LS_PUT: return effect_of_put(model, &record->request, reply);
+    case LS_PUT: return effect_of_put(model, &record->request, now_ns, reply);
     case LS_HEAD: effect_of_head(model, &record->request, reply); return LS_OK;
     case LS_DELETE: effect_of_delete(model, &record->request); return LS_OK;
-    case LS_LIST: return effect_of_list(model, &record->request, reply);
+    case LS_LIST: return effect_of_list(model, record, now_ns, reply);
     }
     return LS_OK;
 }
@@ -740,9 +772,12 @@ static void complete(ls_store_model *model, request_record *record, ls_store_com
                                       .operation = (ls_operation)record->operation,
                                       .kind = (ls_object_kind)record->kind,
                                       .reply = record->reply};
+        model->told_names = record->names; /* the reply points there until the next event */
     } else {
         ls_manifest_release(record->reply.manifest);
+        ls_free(record->names);
     }
+    record->names = NULL;
     give_record(model, record);
 }
 
@@ -757,7 +792,7 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
                              ls_store_effect *effect)
 {
     ls_store_reply reply = {.status = LS_REPLY_OK, .tag = record->request.tag};
-    ls_result result = carry_out(model, record, &reply);
+    ls_result result = carry_out(model, record, now_ns, &reply);
     if (result != LS_OK) return result;
     count(model, record->operation, record->kind, reply.status, body_bytes(&record->request), reply.moved_bytes);
     if (effect != NULL) {
@@ -820,6 +855,8 @@ ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t t
     if (effect != NULL) effect->happened = false;
     ls_manifest_release(model->rejected);
     model->rejected = NULL;
+    ls_free(model->told_names);
+    model->told_names = NULL;
     request_record *record = NULL;
     ls_result result = LS_OK;
     switch ((token_kind)(token & 3)) {
@@ -836,7 +873,7 @@ ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t t
 
 static ls_result install(ls_store_model *model, const ls_key *key, uint64_t bytes, const ls_manifest *manifest)
 {
-    ls_result result = ls_object_table_put(&model->table, key, bytes, manifest);
+    ls_result result = ls_object_table_put(&model->table, key, bytes, manifest, 0);
     model->counters.stored_objects = model->table.objects;
     model->counters.stored_bytes = model->table.bytes;
     return result;

@@ -46,7 +46,8 @@ typedef struct ls_store_completion {
     int64_t submitted_ns;
     ls_operation operation;
     ls_object_kind kind;
-    ls_store_reply reply; /* its manifest, if any, is a reference that passes to the caller */
+    ls_store_reply reply; /* its manifest, if any, is a reference that passes to the caller; a list's names are the model's, valid
+                             until its next event */
 } ls_store_completion;
 
 /* An effect that just happened, for observers (oracle, invariant checks). Throttled requests have none. */

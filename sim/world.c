@@ -612,6 +612,11 @@ static ls_result carry_out(ls_world *w, uint32_t client, const ls_actions *actio
         case LS_ACTION_FENCED: result = note_fenced(w, client); break;
         case LS_ACTION_FAILED:
             return fail_step(w, LS_ERROR_IO, m->producer, "the store denied or garbled a request; see the store's message");
+        case LS_ACTION_CHECKPOINTED:
+        case LS_ACTION_GAVE_UP:
+        case LS_ACTION_WOULD_DELETE:
+        case LS_ACTION_RECLAIMED:
+        case LS_ACTION_REFUSED:
         case LS_ACTION_FINISHED:
         case LS_ACTION_STEP:
         case LS_ACTION_BEHIND: break;

@@ -91,6 +91,11 @@ static void note(reader *r, const ls_action *action)
     case LS_ACTION_FINISHED: r->finished++; break;
     case LS_ACTION_FAILED: r->failed++; break;
     case LS_ACTION_BEHIND: r->behind++; break;
+    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_GAVE_UP:
+    case LS_ACTION_WOULD_DELETE:
+    case LS_ACTION_RECLAIMED:
+    case LS_ACTION_REFUSED:
     case LS_ACTION_PUBLISHED:
     case LS_ACTION_ATTEMPT:
     case LS_ACTION_JOINED:

@@ -707,6 +707,11 @@ static ls_result act(lake_run *run, uint32_t kind, uint32_t entity, const ls_act
         case LS_ACTION_PUBLISHED: run->acknowledged[entity] = action->published.source_end; break;
         case LS_ACTION_FINISHED: run->finished++; break;
         case LS_ACTION_STEP: result = action->step.step == run->steps[entity]++ ? LS_OK : LS_ERROR_VIOLATED; break;
+        case LS_ACTION_CHECKPOINTED:
+        case LS_ACTION_GAVE_UP:
+        case LS_ACTION_WOULD_DELETE:
+        case LS_ACTION_RECLAIMED:
+        case LS_ACTION_REFUSED:
         case LS_ACTION_FENCED:
         case LS_ACTION_BEHIND:
         case LS_ACTION_FAILED: result = LS_ERROR_VIOLATED; break;

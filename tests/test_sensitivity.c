@@ -66,7 +66,7 @@ static void test_known_shares(void)
     CU_ASSERT_DOUBLE_EQUAL(shares[0].share, 0.3139, 0.015);
     CU_ASSERT_DOUBLE_EQUAL(shares[1].share, 0.4424, 0.015);
     CU_ASSERT_DOUBLE_EQUAL(shares[2].share, 0.0, 0.015);
-    shares_of(linear, 256, shares);
+    shares_of(linear, POINTS, shares);
     CU_ASSERT_DOUBLE_EQUAL(shares[0].share, 1 / 14.0, 0.01);
     CU_ASSERT_DOUBLE_EQUAL(shares[1].share, 4 / 14.0, 0.01);
     CU_ASSERT_DOUBLE_EQUAL(shares[2].share, 9 / 14.0, 0.01);

@@ -398,7 +398,7 @@ static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_
     bool is_data = wanted->key.kind == LS_OBJECT_DATA;
     if (is_manifest_key(wanted) && wanted->range != LS_RANGE_SPAN) return decode_manifest(loop, request, object, reply);
     if (is_data && wanted->range == LS_RANGE_SUFFIX) return decode_footer(loop, request, object, reply);
-    if (is_data && wanted->range == LS_RANGE_WHOLE) return decode_whole(loop, request, object, reply);
+    if (is_data && wanted->range == LS_RANGE_WHOLE && wanted->for_slice) return decode_whole(loop, request, object, reply);
     if (is_data && wanted->range == LS_RANGE_SPAN && wanted->slice.bytes > 0) {
         return verify_slice(loop, request, object, reply);
     }
@@ -417,7 +417,7 @@ static ls_result take_body(ls_loop *loop, const loop_request *request, const ls_
     if (result != LS_OK || !hand_over) return result;
     if (wanted->range == LS_RANGE_SPAN) offset = wanted->range_offset;
     if (wanted->range == LS_RANGE_SUFFIX) offset = object->object_bytes - object->body_bytes;
-    if (wanted->range == LS_RANGE_WHOLE && wanted->key.kind == LS_OBJECT_DATA) {
+    if (wanted->range == LS_RANGE_WHOLE && wanted->for_slice) {
         const ls_slice *slice = &reply->slice;
         return loop->handler->data(loop->context, request->entity, &wanted->key, slice->offset,
                                    (const uint8_t *)object->body + slice->offset, slice->bytes);

@@ -182,6 +182,7 @@ static void ask_fetch(ls_consumer *c, uint64_t step, ls_actions *actions)
     if (c->config.whole_objects) {
         fetch->state = LS_FETCH_SLICE;
         request->range = LS_RANGE_WHOLE;
+        request->for_slice = true;
     } else if (fetch->slice.bytes == 0) {
         fetch->state = LS_FETCH_FOOTER;
         request->range = LS_RANGE_SUFFIX;

@@ -58,6 +58,12 @@ static const ls_metric metrics[LS_METRIC_COUNT] = {
                                  "bytes of the manifest versions made for each published batch (simulator)"},
     [LS_METRIC_STORAGE_DOLLARS] = {"storage_dollars_per_million", "dollars",
                                    "price of holding for a month what a million published batches leave in the store (simulator)"},
+    [LS_METRIC_DATA_BYTES_READ] = {"data_bytes_read", "bytes", "world 'read': bytes of data objects moved to all ranks"},
+    [LS_METRIC_SLICE_BYTES_READ] = {"slice_bytes_read", "bytes", "world 'read': bytes of the slices that the ranks were handed"},
+    [LS_METRIC_READ_AMPLIFICATION] = {"read_amplification", "1", "world 'read': bytes moved for each byte of a slice"},
+    [LS_METRIC_REQUESTS_PER_SLICE] = {"requests_per_slice", "1", "world 'read': gets of data objects for each slice handed on"},
+    [LS_METRIC_FETCH_MEAN] = {"fetch_mean_s", "s", "world 'read': from the first request for a step to its slice handed on, mean"},
+    [LS_METRIC_STEPS_READ_RATE] = {"steps_read_per_s", "1/s", "world 'read': steps a second that all ranks together get through"},
 };
 
 _Static_assert(LS_METRIC_COUNT <= LS_METRICS_MAX, "raise LS_METRICS_MAX");

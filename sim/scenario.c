@@ -35,7 +35,7 @@
     TEXT(path_ ".file", field.file, "", "empirical law: file with one quantile in seconds a line, ascending")
 
 static const ls_option options[] = {
-    CHOICE("world", world, 0, "commit queue", "what is simulated: producers that commit, or one queueing station (theory)"),
+    CHOICE("world", world, 0, "commit queue read", "what is simulated: producers that commit, one queueing station (theory), or ranks that read a finished lake"),
     REAL("duration_s", duration_s, 300, 1e-3, 1e7, "measured time after the warm-up"),
     REAL("warm_up_s", warm_up_s, 30, -1, 1e7, "time before measuring begins; -1: found by MSER-5 on the published batches of a pilot run"),
     REAL("series_step_s", series_step_s, 0, 0, 1e6, "spacing of the time series of published batches; 0: duration_s / 200"),
@@ -59,6 +59,9 @@ static const ls_option options[] = {
     INTEGER("queue.servers", queue.servers, 1, 1, 100000, "world queue: servers of the station"),
     LAW("queue.service", queue.service, "the service time"),
     INTEGER("queue.customers", queue.customers, 100000, 1, 1e12, "world queue: customers measured, after a tenth of them as warm-up"),
+    INTEGER("read.steps", read.steps, 16, 1, 1000000, "world read: batches in the lake, each read by every rank"),
+    INTEGER("read.window", read.window, 4, 1, 16, "world read: steps that a rank reads ahead"),
+    FLAG("read.whole_objects", read.whole_objects, 0, "world read: ranks read whole batches instead of footer and own slice"),
     REAL("faults.crash_rate_per_s", faults.crash_rate_per_s, 0, 0, 1e3, "crashes a second of each producer, at random moments"),
     REAL("faults.crash_at_s", faults.crash_at_s, 0, 0, 1e7, "time of the run at which some producers crash once; 0: never"),
     INTEGER("faults.crash_at_count", faults.crash_at_count, 1, 0, 10000000, "how many: the first of them"),

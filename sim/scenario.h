@@ -12,7 +12,7 @@
 #include "sim/option.h"
 #include "sim/store_config.h"
 
-typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE } ls_world_kind;
+typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_READ } ls_world_kind;
 
 typedef enum ls_arrival_law {
     LS_ARRIVAL_POISSON = 0, /* each producer makes batches at exponential intervals */
@@ -57,6 +57,11 @@ typedef struct ls_scenario {
         ls_law service;
         uint64_t customers; /* measured */
     } queue;
+    struct { /* world "read": ranks that read a finished lake */
+        uint64_t steps;
+        uint64_t window;
+        bool whole_objects;
+    } read;
     ls_fault_config faults;
     double drain_s;        /* after the measured time production and faults stop, and everything must be published within this;
                               0: the run ends with the measured time */

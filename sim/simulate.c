@@ -13,6 +13,7 @@
 #include "sim/mser.h"
 #include "sim/prices.h"
 #include "sim/queue_world.h"
+#include "sim/read_world.h"
 #include "sim/store_model.h"
 #include "sim/world.h"
 
@@ -379,6 +380,8 @@ ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64
     ls_result outcome;
     if (scenario->world == LS_WORLD_QUEUE) {
         outcome = ls_simulate_queue(scenario, seed, replication, result, error);
+    } else if (scenario->world == LS_WORLD_READ) {
+        outcome = ls_simulate_read(scenario, seed, replication, result, error);
     } else if (scenario->warm_up_s >= 0) {
         outcome = simulate_commits(scenario, seed, replication, watcher, NULL, result, error);
     } else { /* the same random streams twice: a pilot run tells where the transient ends */

@@ -82,7 +82,8 @@ typedef enum ls_event_kind {
     LS_EVENT_BATCH,     /* a batch is ready to be uploaded */
     LS_EVENT_TIMER,     /* the time of the last LS_ACTION_WAKE has come (late or spurious timers are harmless) */
     LS_EVENT_REPLY,     /* the store answered */
-    LS_EVENT_GO,        /* try to commit now if anything is pending, whatever was planned (the oracle's word) */
+    LS_EVENT_GO,        /* producer: try to commit now if anything is pending, whatever was planned (the oracle's word);
+                           consumer on demand: one more step is wanted */
     LS_EVENT_STOP       /* produce no more: commit what is pending, close the row, finish */
 } ls_event_kind;
 
@@ -144,6 +145,7 @@ typedef struct ls_step_report {
     ls_entry entry;
     ls_slice slice;
     int64_t asked_ns; /* when its first request was sent */
+    int64_t ready_ns; /* when the slice was here */
 } ls_step_report;
 
 typedef struct ls_checkpoint_report {

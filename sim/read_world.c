@@ -142,7 +142,7 @@ static void end_rank(ls_readers *r, reader *rank, const char *failure)
     if (++r->done == r->rank_count || failure != NULL) r->driver.stop(r->driver.context);
 }
 
-static ls_result carry_out(ls_readers *r, uint32_t index, const ls_action *action, int64_t now_ns)
+static ls_result carry_out(ls_readers *r, uint32_t index, const ls_action *action)
 {
     reader *rank = &r->ranks[index];
     switch (action->kind) {
@@ -155,7 +155,7 @@ static ls_result carry_out(ls_readers *r, uint32_t index, const ls_action *actio
     case LS_ACTION_STEP:
         rank->steps++;
         r->slice_bytes += action->step.slice.bytes;
-        r->fetch_s += ls_seconds(now_ns - action->step.asked_ns);
+        r->fetch_s += ls_seconds(action->step.ready_ns - action->step.asked_ns);
         return LS_OK;
     case LS_ACTION_FINISHED: end_rank(r, rank, NULL); return LS_OK;
     case LS_ACTION_BEHIND: end_rank(r, rank, "a batch was not there"); return LS_OK;
@@ -168,7 +168,7 @@ static ls_result step(ls_readers *r, uint32_t index, const ls_event *event)
     ls_actions actions;
     ls_result result = ls_consumer_step(&r->ranks[index].machine, event, &actions);
     for (uint32_t i = 0; i < actions.count && result == LS_OK; i++) {
-        result = carry_out(r, index, &actions.item[i], event->now_ns);
+        result = carry_out(r, index, &actions.item[i]);
     }
     return result;
 }
@@ -209,7 +209,7 @@ ls_result ls_readers_measure(const ls_readers *r, int64_t now_ns, ls_run_result 
     v[LS_METRIC_DATA_BYTES_READ] = (double)r->moved_bytes;
     v[LS_METRIC_SLICE_BYTES_READ] = (double)r->slice_bytes;
     if (r->slice_bytes > 0) v[LS_METRIC_READ_AMPLIFICATION] = (double)r->moved_bytes / (double)r->slice_bytes;
-    v[LS_METRIC_REQUESTS_PER_SLICE] = (double)r->requests / (double)steps;
+    v[LS_METRIC_READ_REQUESTS] = (double)r->requests / (double)steps;
     v[LS_METRIC_FETCH_MEAN] = r->fetch_s / (double)steps;
     if (now_ns > 0) v[LS_METRIC_STEPS_READ_RATE] = (double)r->scenario->read.steps / ls_seconds(now_ns);
     return LS_OK;

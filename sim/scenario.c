@@ -23,10 +23,11 @@
     {.path = path_, .type = LS_OPTION_TEXT, .offset = offsetof(ls_scenario, field), .default_text = default_, .meaning = meaning_}
 
 /* The rows of one latency law. */
-#define LAW(path_, field, what_) \
+#define LAW(path_, field, what_) LAW_OF(path_, field, 0, what_)
+#define LAW_OF(path_, field, scale_, what_) \
     CHOICE(path_ ".law", field.law, 0, LS_LAW_CHOICES, "distribution of " what_), \
     REAL(path_ ".floor_s", field.floor_s, 0, 0, 1e6, "added to every draw of " what_), \
-    REAL(path_ ".scale_s", field.scale_s, 0, 0, 1e6, "constant value, mean or median of " what_ " above the floor (sim/law.h)"), \
+    REAL(path_ ".scale_s", field.scale_s, scale_, 0, 1e6, "constant value, mean or median of " what_ " above the floor (sim/law.h)"), \
     REAL(path_ ".shape", field.shape, 0, 0, 1e3, "sigma, gamma shape or standard deviation in seconds of " what_ " (sim/law.h)"), \
     REAL(path_ ".tail_share", field.tail_share, 0, 0, 1, "share of draws that come from a Pareto tail instead"), \
     REAL(path_ ".tail_scale_s", field.tail_scale_s, 0, 0, 1e6, "least value of that tail"), \
@@ -90,6 +91,32 @@ static const ls_option options[] = {
     INTEGER("faults.cut_client", faults.cut_client, 0, 0, 10000000, "number of the producer that is cut off the store"),
     REAL("faults.cut_start_s", faults.cut_start_s, 0, 0, 1e7, "time of the run from which it is"),
     REAL("faults.cut_length_s", faults.cut_length_s, 0, 0, 1e6, "for how long; 0: never"),
+    REAL("faults.trainer_crash_at_s", faults.trainer_crash_at_s, 0, 0, 1e7, "time of the run at which the training job crashes; 0: never"),
+    REAL("faults.trainer_crash_rate_per_s", faults.trainer_crash_rate_per_s, 0, 0, 1e3, "crashes of the training job a second, at random moments"),
+    REAL("faults.consumer_crash_rate_per_s", faults.consumer_crash_rate_per_s, 0, 0, 1e3, "crashes a second of each rank's reader"),
+    REAL("faults.consumer_restart_s", faults.consumer_restart_s, 5, 0, 1e6, "from such a crash to the reader's return"),
+    REAL("faults.reclaimer_crash_rate_per_s", faults.reclaimer_crash_rate_per_s, 0, 0, 1e3, "crashes a second of each reclaimer"),
+    FLAG("trainer.present", trainer.present, 0, "a training job reads what is published (sim/trainer.h)"),
+    INTEGER("trainer.ranks_per_node", trainer.ranks_per_node, 8, 1, 65535, "ranks (GPUs) of a node, which share its link"),
+    REAL("trainer.node_bandwidth_bytes_per_s", trainer.node_bandwidth_bytes_per_s, 12.5e9, 0, 1e13, "a node's link to the store (100 Gbit/s); 0: unlimited"),
+    INTEGER("trainer.prefetch_steps", trainer.prefetch_steps, 2, 0, 15, "steps that a rank reads ahead of the one it waits for or computes"),
+    REAL("trainer.poll_s", trainer.poll_s, 0.25, 1e-3, 1e4, "pause between two looks for new steps when all known ones are fetched"),
+    LAW_OF("trainer.compute", trainer.compute, 0.15, "a rank's computing in a step"),
+    REAL("trainer.sync_s", trainer.sync_s, 0, 0, 1e4, "from the end of the last rank's computing to the next step (all-reduce, optimiser)"),
+    INTEGER("trainer.lead_batches", trainer.lead_batches, 0, 0, 1e9, "producers pause when so many batches are made and not consumed; 0: never"),
+    INTEGER("trainer.checkpoint_steps", trainer.checkpoint_steps, 0, 0, 1e9, "steps between two checkpoints; 0: none"),
+    REAL("trainer.checkpoint_s", trainer.checkpoint_s, 0, 0, 1e6, "how long training pauses for a checkpoint"),
+    INTEGER("trainer.named_every", trainer.named_every, 0, 0, 1e9, "every so many-th checkpoint is named and never retired; 0: none"),
+    REAL("trainer.restart_s", trainer.restart_s, 60, 0, 1e6, "from a crash of the job until it goes back to a checkpoint"),
+    INTEGER("trainer.rollback_checkpoints", trainer.rollback_checkpoints, 0, 0, 1e6, "so many checkpoints before the newest it goes back to, as far as they are kept"),
+    INTEGER("reclaim.count", reclaim.count, 0, 0, 1000, "reclaimers at work (sim/reclaimers.h)"),
+    REAL("reclaim.every_s", reclaim.every_s, 60, 1e-3, 1e7, "pause between two rounds of a reclaimer"),
+    INTEGER("reclaim.keep_last", reclaim.keep_last, 1, 1, 1e6, "checkpoints kept: the newest so many"),
+    INTEGER("reclaim.keep_every", reclaim.keep_every, 0, 0, 1e6, "and every so many-th; 0: no such rule"),
+    REAL("reclaim.grace_s", reclaim.grace_s, 600, 0, 1e7, "orphans younger than this stay"),
+    INTEGER("reclaim.keep_versions", reclaim.keep_versions, 16, 1, 1e6, "newest manifest versions that stay"),
+    INTEGER("reclaim.delete_concurrency", reclaim.delete_concurrency, 8, 1, 16, "deletes in flight of a reclaimer"),
+    REAL("reclaim.clock_skew_s", reclaim.clock_skew_s, 0, -1e7, 1e7, "added to the ages of objects that reclaimers are told"),
     REAL("drain_s", drain_s, 0, 0, 1e7, "after the measured time production and faults stop; what is not published within this fails the run; 0: off"),
     FLAG("check_everything", check_everything, 0, "invariants on every entry and row of every version, not only on what is new"),
     CHOICE("prices", prices, 0, LS_PRICE_CHOICES, "whose price table the requests are billed at; by-store: that of the store preset, if it has one"),

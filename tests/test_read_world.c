@@ -47,7 +47,7 @@ static void test_closed_form(void)
             CU_ASSERT_EQUAL(v[LS_METRIC_SLICE_BYTES_READ], 5.0 * (double)content);
             /* A rank whose slice is empty asks for the footer alone. */
             double requests = whole == 1 ? 1 : 1 + (double)filled / (double)ranks;
-            CU_ASSERT_DOUBLE_EQUAL(v[LS_METRIC_REQUESTS_PER_SLICE], requests, 1e-12);
+            CU_ASSERT_DOUBLE_EQUAL(v[LS_METRIC_READ_REQUESTS], requests, 1e-12);
             if (content == 0) CU_ASSERT_TRUE(isnan(v[LS_METRIC_READ_AMPLIFICATION]));
             if (content > 0) {
                 CU_ASSERT_DOUBLE_EQUAL(v[LS_METRIC_READ_AMPLIFICATION],
@@ -83,7 +83,7 @@ static void test_slices_tile(void)
 static void expect_same(const char *address)
 {
     static const ls_metric_id same[] = {LS_METRIC_DATA_BYTES_READ, LS_METRIC_SLICE_BYTES_READ,
-                                        LS_METRIC_REQUESTS_PER_SLICE};
+                                        LS_METRIC_READ_REQUESTS};
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         for (int whole = 0; whole < 2; whole++) {
             ls_scenario s = layout(layouts[i][0], layouts[i][1], layouts[i][2], whole == 1);

@@ -26,8 +26,8 @@ plot for [k=1:m] data using (ranks(0)):(pick(item(cs, k), "false", "read_amplifi
 unset logscale y
 set yrange [0:*]
 set title "Requests for each slice"
-plot for [k=1:m] data using (ranks(0)):(pick(item(cs, k), "false", "requests_per_slice")) with linespoints linetype k, \
-  for [k=1:m] data using (ranks(0)):(pick(item(cs, k), "true", "requests_per_slice")) with linespoints linetype m+k
+plot for [k=1:m] data using (ranks(0)):(pick(item(cs, k), "false", "read_requests_per_fetch")) with linespoints linetype k, \
+  for [k=1:m] data using (ranks(0)):(pick(item(cs, k), "true", "read_requests_per_fetch")) with linespoints linetype m+k
 set logscale y
 set yrange [0.03:3]
 set title "A rank waits for a slice (s)"

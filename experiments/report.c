@@ -270,7 +270,7 @@ static void add_origin(const ls_report_part *part, ls_text *page)
     ls_text_add(page, runs > 0 ? " by version " : "");
     ls_text_markup(page, e->version);
     ls_text_add(page, "; data of ");
-    ls_text_markup(page, e->added);
+    ls_text_bytes(page, e->added, strcspn(e->added, "T"));
     ls_text_add(page, ".</p>\n");
 }
 

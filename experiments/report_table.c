@@ -50,9 +50,27 @@ static bool all_numbers(const ls_stored_experiment *e, uint32_t key)
     return true;
 }
 
+/* A key that never changes, or always as an earlier one does, tells nothing. */
+static bool tells(const ls_stored_experiment *e, uint32_t key)
+{
+    bool changes = e->point_count < 2;
+    for (uint32_t i = 1; i < e->point_count && !changes; i++) {
+        changes = strcmp(e->points[i].labels[key], e->points[0].labels[key]) != 0;
+    }
+    for (uint32_t other = 0; other < key && changes; other++) {
+        bool same = true;
+        for (uint32_t i = 0; i < e->point_count && same; i++) {
+            same = strcmp(e->points[i].labels[key], e->points[i].labels[other]) == 0;
+        }
+        changes = !same;
+    }
+    return changes;
+}
+
 static void add_keys(const ls_stored_experiment *e, ls_text *page)
 {
     for (uint32_t k = 0; k < e->swept_key_count; k++) {
+        if (!tells(e, k)) continue;
         add_header(page, all_numbers(e, k) ? "" : "label", e->swept_keys[k], "");
     }
 }
@@ -135,7 +153,9 @@ static void add_meanings(const ls_stored_experiment *e, const columns *chosen, l
 static bool add_row(const ls_stored_experiment *e, const ls_stored_point *point, const columns *chosen, ls_text *page)
 {
     ls_text_add(page, "<tr>");
-    for (uint32_t k = 0; k < e->swept_key_count; k++) add_label(page, point->labels[k]);
+    for (uint32_t k = 0; k < e->swept_key_count; k++) {
+        if (tells(e, k)) add_label(page, point->labels[k]);
+    }
     for (uint32_t i = 0; i < chosen->count; i++) {
         ls_estimate estimate;
         if (ls_point_estimate(point, chosen->metrics[i], 0.95, &estimate) != LS_OK) return false;
@@ -182,7 +202,9 @@ static void add_published_row(const ls_report_part *part, const ls_published_row
         if (same && table->metrics[i].factor == row->factor) column = table->metrics[i].column;
     }
     ls_text_add(page, "<tr>");
-    for (uint32_t k = 0; k < e->swept_key_count; k++) add_label(page, e->points[row->point].labels[k]);
+    for (uint32_t k = 0; k < e->swept_key_count; k++) {
+        if (tells(e, k)) add_label(page, e->points[row->point].labels[k]);
+    }
     add_label(page, column);
     add_number(page, row->published, NAN);
     add_number(page, row->simulated, row->half_width);

@@ -249,6 +249,41 @@ static void test_page(void)
     ls_results_close(results);
 }
 
+/* A study of assumptions stands with its figure and is no figure of its own. */
+static void test_sensitivity_panel(void)
+{
+    static const char *const names[] = {"study"};
+    static const double speeds[] = {100, 1, 90, 1, 130, 1, 100.5, 1, 97, 1};
+    size_t length;
+    remove(ls_test_path("study.db"));
+    ls_results_close(ls_planted_results("study.db", "study", SPEC, means, 2));
+    ls_results *results = ls_planted_results(
+        "study.db", "study-sensitivity",
+        "{\"title\": \"Which\", \"table\": [\"speed\"], \"base\": {\"policy\": \"dac\"}, \"sweep\": [{\"cases\": ["
+        "{\"producers.count\": 8, \"duration_s\": 10}, {\"producers.count\": 4, \"duration_s\": 10}, "
+        "{\"producers.count\": 16, \"duration_s\": 10}, {\"producers.count\": 8, \"duration_s\": 40}, "
+        "{\"producers.count\": 5, \"duration_s\": 20}]}]}",
+        speeds, 5);
+    write_script("study");
+    write_script("sensitivity");
+    char *page = page_of(results, names, 1, &length);
+    seen s;
+    CU_ASSERT_TRUE(look(page, length, &s));
+    CU_ASSERT_EQUAL(s.svgs, 2);
+    CU_ASSERT_EQUAL(s.tables, 2);
+    CU_ASSERT_EQUAL(s.twice, 0);
+    CU_ASSERT_TRUE(has_id(&s, "study-sensitivity-gpPt0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.text.bytes, "Which assumptions carry it"));
+    /* Without a study there is no such heading: test_page's tables are three. */
+    const char *row = strstr(page, "data-value=\"producers.count\"");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+    CU_ASSERT_PTR_NOT_NULL(strstr(row, "data-value=\"-10\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(row, "data-value=\"30\""));
+    ls_text_free(&s.text);
+    ls_free(page);
+    ls_results_close(results);
+}
+
 /* An answer that the results cannot give, a figure without script: said on the page, which is whole. */
 static void test_problems(void)
 {
@@ -348,4 +383,5 @@ static void test_command(void)
 
 LS_SUITE(report, {"SVG: what stays", test_svg_kept}, {"SVG: what goes", test_svg_dropped},
          {"SVG: what is none", test_svg_refused}, {"markup", test_markup}, {"the page", test_page},
-         {"problems are told", test_problems}, {"nothing, and no memory", test_limits}, {"the command", test_command})
+         {"a study of assumptions", test_sensitivity_panel}, {"problems are told", test_problems},
+         {"nothing, and no memory", test_limits}, {"the command", test_command})

@@ -24,6 +24,8 @@ program=${LAKESTREAM:-build/lakestream}
 producers=8 consumers=4 reclaimers=2 data_ranks=2 context_ranks=2
 batches=$((20 + 5 * kills))
 total=$((producers * batches))
+rate=30
+if [[ $1 == s3:* ]]; then rate=12; fi # slow enough that somebody is still there to be killed
 lake=${1%/}/kill-loop-$$-$(date +%s)
 folder=$(mktemp -d)
 declare -A pid_of=() # by role and number: p0 .. p7, c0 .. c3, r0, r1
@@ -39,7 +41,7 @@ clean_up() {
 trap clean_up EXIT
 
 start_p() {
-  "$program" produce --backend "$lake" --producer "$1" --batches "$batches" --rate 30 --bytes 3001 \
+  "$program" produce --backend "$lake" --producer "$1" --batches "$batches" --rate $rate --bytes 3001 \
     --data-ranks $data_ranks --context-ranks $context_ranks --policy backoff-full --set base_s=0.01 --set cap_s=0.2 \
     > "$folder/producer-$1.out" 2> "$folder/producer-$1.err" &
   pid_of[p$1]=$!

@@ -160,6 +160,9 @@ static ls_result prepare(reclaiming *r)
         .keep_versions = (uint32_t)ls_argument_whole(arguments, "keep-versions"),
         .dry_run = ls_argument_flag(arguments, "dry-run")};
     ls_result result = ls_lake_protocol(arguments, &r->protocol, &r->error);
+    if (result == LS_OK && !r->protocol.floor_check) {
+        result = ls_fail(&r->error, LS_ERROR_INVALID, "--no-floor-check: where versions are deleted, everybody must check floors");
+    }
     if (result == LS_OK && r->config.dry_run && r->config.every_ns > 0) {
         result = ls_fail(&r->error, LS_ERROR_INVALID, "--dry-run and --follow do not go together");
     }

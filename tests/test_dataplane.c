@@ -750,29 +750,51 @@ static void test_broken_promises(void)
     expect("fsck --backend dir:@broken", 1, "\n3 problems\n");
 }
 
-static void test_trimmed_lake(void)
+/* The next version of a lake of five steps, with this watermark and trim point. */
+static void move_trim_point(const char *lake, uint64_t low_watermark, uint64_t trim_step)
 {
-    make_lake("trimmed");
-    uint64_t version = newest_version("trimmed");
+    uint64_t version = newest_version(lake);
     size_t length;
-    uint8_t *bytes = read_file(version_path("trimmed", version), &length);
+    uint8_t *bytes = read_file(version_path(lake, version), &length);
     ls_manifest *parent = NULL, *child = NULL;
     CU_ASSERT_EQUAL_FATAL(ls_manifest_decode(bytes, length, version, &parent, NULL), LS_OK);
     ls_free(bytes);
-    CU_ASSERT_EQUAL_FATAL(ls_manifest_trim(parent, (ls_commit_id){1, 1}, 2, 2, &child), LS_OK);
+    CU_ASSERT_EQUAL_FATAL(ls_manifest_trim(parent, (ls_commit_id){1, 1}, low_watermark, trim_step, &child), LS_OK);
     length = ls_manifest_encoded_bytes(child);
     bytes = ls_allocate(length);
     CU_ASSERT_EQUAL_FATAL(ls_manifest_encode(child, bytes, length), LS_OK);
-    write_file(version_path("trimmed", version + 1), bytes, length);
+    write_file(version_path(lake, version + 1), bytes, length);
     ls_free(bytes);
     ls_manifest_release(parent);
     ls_manifest_release(child);
+}
+
+static void test_trimmed_lake(void)
+{
+    make_lake("trimmed");
+    move_trim_point("trimmed", 2, 2);
     CU_ASSERT_EQUAL(unlink(object_path("trimmed", "data/1/1-0.tgb")), 0);
     expect("fsck --backend dir:@trimmed --deep", 0, "every promise is kept");
     expect("consume --backend dir:@trimmed --rank 0,0 --from 0", 1,
            "step 0 has been reclaimed; the oldest one left is 2");
     const outcome *out = expect("consume --backend dir:@trimmed --rank 0,0 --verify", 0, "3 steps");
     CU_ASSERT_EQUAL(memcmp(out->text, "step 2 ", 7), 0);
+}
+
+/* A reclaimer died between its deletes and the trim: steps 0 and 1 are listed and gone. The next one finishes. */
+static void test_half_reclaimed_lake(void)
+{
+    make_lake("half");
+    expect("checkpoint write two 2 --backend dir:@half", 0, "step 2 auto");
+    move_trim_point("half", 2, 0);
+    CU_ASSERT_EQUAL(unlink(object_path("half", "data/1/1-0.tgb")), 0);
+    expect("fsck --backend dir:@half --deep", 0, "trimmed below step 0; 1 steps are reclaimed and still listed");
+    expect("consume --backend dir:@half --rank 0,0 --from 0", 1, "reclaimed just now, or lost");
+    const outcome *out = expect("consume --backend dir:@half --rank 0,0 --verify", 0, "3 steps");
+    CU_ASSERT_EQUAL(memcmp(out->text, "step 2 ", 7), 0);
+    expect("checkpoint write one 1 --backend dir:@half", 1, "may be reclaimed already: the watermark stands at 2");
+    expect("reclaim --backend dir:@half --keep-last 1", 0, "steps below 2 are gone");
+    expect("fsck --backend dir:@half --deep", 0, "trimmed below step 2; 0 steps are reclaimed and still listed");
 }
 
 /* --- a store that refuses
@@ -803,4 +825,4 @@ LS_SUITE(dataplane, {"usage", test_usage}, {"checkpoint usage", test_checkpoint_
          {"kills", test_kills}, {"damaged manifest", test_damaged_manifest}, {"missing version", test_missing_version},
          {"lost versions", test_lost_versions}, {"damaged batch", test_damaged_batch},
          {"orphans and foreigners", test_orphans_and_foreigners}, {"broken promises", test_broken_promises},
-         {"trimmed lake", test_trimmed_lake}, {"a folder that cannot be written", test_folder_that_cannot_be_written})
+         {"trimmed lake", test_trimmed_lake}, {"half reclaimed lake", test_half_reclaimed_lake}, {"a folder that cannot be written", test_folder_that_cannot_be_written})

@@ -8,7 +8,9 @@
  * the status. A put that lingers is kept until it is sent after all. A brown-out stretches each latency that
  * the store asks its scheduler for, so a request takes longer before its effect as well as after it; links keep their bandwidth.
  */
+#include "sim/colocated.h"
 #include "sim/engine.h"
+#include "sim/preprocessing.h"
 #include "sim/mser.h"
 #include "manifest/tgb.h"
 #include "sim/queue_world.h"
@@ -324,6 +326,11 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
 {
     ls_result outcome = check_faults(scenario, error);
     if (outcome == LS_OK) outcome = ls_trainer_check(scenario, error);
+    if (outcome == LS_OK && scenario->batches.law == LS_ARRIVAL_PREPROCESSED) {
+        ls_preprocessing tried; /* so that a bad law is told as such */
+        outcome = ls_preprocessing_prepare(scenario, seed, replication, &tried, error);
+        if (outcome == LS_OK) ls_preprocessing_release(&tried);
+    }
     if (outcome != LS_OK) return outcome;
     simulation s = {.engine = ls_engine_new(), .scenario = scenario, .watcher = watcher, .seed = seed,
                     .replication = replication};
@@ -379,6 +386,8 @@ ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64
     ls_result outcome;
     if (scenario->world == LS_WORLD_QUEUE) {
         outcome = ls_simulate_queue(scenario, seed, replication, result, error);
+    } else if (scenario->world == LS_WORLD_COLOCATED) {
+        outcome = ls_simulate_colocated(scenario, seed, replication, result, error);
     } else if (scenario->warm_up_s >= 0) {
         outcome = simulate_commits(scenario, seed, replication, watcher, NULL, result, error);
     } else { /* the same random streams twice: a pilot run tells where the transient ends */

@@ -549,6 +549,96 @@ static void test_oracle(void)
     close_bench(&b);
 }
 
+/* Trouble since 99 s, throughput 20 against a reserve of 10: at 100 s the wait is up to 2 s, at 103 s up to 8 s. */
+static void test_headroom(void)
+{
+    bench b;
+    open_bench(&b, "headroom", 4);
+    set(&b, "throughput_per_s", 20);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    b.view.attempt_ns = SECOND;
+    draws(&b, LS_MOMENT_LOST, 0, 2, 1, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    b.view.now_ns += 3 * SECOND;
+    draws(&b, LS_MOMENT_LOST, 0, 8, 4, 0.05);
+    set(&b, "most_wait_s", 5);
+    draws(&b, LS_MOMENT_LOST, 0, 5, 2.5, 0.05);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0); /* the trouble is over: the next begins with its own attempt */
+    draws(&b, LS_MOMENT_LOST, 0, 2, 1, 0.02);
+    close_bench(&b);
+}
+
+/* 12 tokens: two retries, then no more until wins have paid: a win after a retry returns 5, a win without one 1. */
+static void test_retry_budget(void)
+{
+    bench b;
+    open_bench(&b, "retry-budget", 4);
+    set(&b, "capacity", 12);
+    set(&b, "attempts", 10);
+    draws(&b, LS_MOMENT_LOST, 0, 1, 0.5, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    draws(&b, LS_MOMENT_LOST, 0, 2, 1, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    CU_ASSERT_FALSE(b.decision.gave_up);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 1); /* 2 are left */
+    CU_ASSERT_TRUE(b.decision.gave_up);
+    for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 1); /* 4 */
+    CU_ASSERT_TRUE(b.decision.gave_up);
+    ask(&b, LS_MOMENT_WON);
+    ask(&b, LS_MOMENT_LOST); /* 5, all taken */
+    CU_ASSERT_FALSE(b.decision.gave_up);
+    ask(&b, LS_MOMENT_WON); /* and returned */
+    ask(&b, LS_MOMENT_LOST);
+    CU_ASSERT_FALSE(b.decision.gave_up);
+    close_bench(&b);
+    open_bench(&b, "retry-budget", 4); /* three attempts are two retries */
+    for (int i = 0; i < 6; i++) {
+        ask(&b, LS_MOMENT_LOST);
+        CU_ASSERT_EQUAL(b.decision.gave_up, i % 3 == 2);
+    }
+    close_bench(&b);
+}
+
+static void bbr_reads(bench *b, int64_t at_s, uint64_t version)
+{
+    ls_manifest_release(b->manifest);
+    b->view.manifest = b->manifest = table(4, 0, version);
+    b->view.now_ns = (100 + at_s) * SECOND + SECOND / 2; /* an attempt of half a second, read at its start */
+    b->view.attempt_ns = SECOND / 2;
+}
+
+/* Four producers. 20 versions in 10 s are 2 a second: while starting the gap is 4 / (2.885 2); three rounds without growth end the
+ * start, and the cycle begins: 4 / (1.25 2), 4 / (0.75 2), 4 / 2. */
+static void test_bbr(void)
+{
+    bench b;
+    open_bench(&b, "bbr", 4);
+    double gap = 4 * 0.1 / 2.885; /* one commit an attempt of 0.1 s is assumed */
+    draws(&b, LS_MOMENT_READY, 0, gap, gap / 2, 0.01);
+    bbr_reads(&b, 0, 100);
+    ask(&b, LS_MOMENT_LOST);
+    bbr_reads(&b, 10, 120);
+    gap = 4 / (2.885 * 2);
+    draws(&b, LS_MOMENT_LOST, 0.5 * gap, 1.5 * gap, gap, 0.01);
+    ask(&b, LS_MOMENT_LOST);
+    for (int64_t at_s = 20; at_s <= 30; at_s += 10) { /* slower: 1 a second, the maximum stays */
+        bbr_reads(&b, at_s, (uint64_t)(100 + at_s));
+        ask(&b, LS_MOMENT_LOST);
+    }
+    bbr_reads(&b, 40, 141);
+    gap = 4 / (1.25 * 2);
+    draws(&b, LS_MOMENT_LOST, 0.5 * gap, 1.5 * gap, gap, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    bbr_reads(&b, 50, 142);
+    gap = 4 / (0.75 * 2);
+    draws(&b, LS_MOMENT_LOST, 0.5 * gap, 1.5 * gap, gap, 0.03);
+    ask(&b, LS_MOMENT_LOST);
+    bbr_reads(&b, 60, 143);
+    draws(&b, LS_MOMENT_LOST, 1, 3, 2, 0.03);
+    close_bench(&b);
+}
+
 static double look(bench *b, double at_s, uint64_t newest)
 {
     b->view.now_ns = ls_nanoseconds(at_s);
@@ -695,5 +785,6 @@ LS_SUITE(policies, {"immediate", test_immediate}, {"fixed", test_fixed}, {"back-
          {"dac's readings", test_dac_readings}, {"aimd", test_aimd}, {"delay", test_delay}, {"linger", test_linger},
          {"linger keeps a refusal", test_linger_keeps_refusal}, {"refusals", test_refusals},
          {"aloha's estimate", test_aloha_estimate}, {"aloha finds the contenders", test_aloha_finds_contenders},
+         {"headroom", test_headroom}, {"retry budget", test_retry_budget}, {"bbr", test_bbr},
          {"turns", test_turns}, {"turns loosen", test_turns_loosen}, {"turns count the active", test_turns_count_the_active},
          {"oracle", test_oracle}, {"properties of all policies", test_properties_of_all}, {"tables", test_tables})

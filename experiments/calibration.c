@@ -5,9 +5,12 @@
 #include "experiments/folder.h"
 #include "experiments/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define MIB            1048576.0
 #define REQUESTS_MAX   20000u
@@ -441,6 +444,26 @@ ls_result ls_calibrate(ls_store *store, const char *prefix, const ls_calibration
     if (result == LS_OK && plan_cells(&p) != LS_OK) result = ls_fail(error, LS_ERROR_MEMORY, "out of memory");
     if (result == LS_OK) result = measure(store, prefix, plan, calibration, error);
     return result == LS_OK ? fit_everything(plan, calibration, error) : result;
+}
+
+ls_result ls_calibrate_address(const char *address, const ls_calibration_plan *plan, ls_calibration *calibration, ls_error *error)
+{
+    char *base = NULL;
+    *calibration = (ls_calibration){0};
+    ls_store *store = ls_store_open(address, &base, error);
+    if (store == NULL) return LS_ERROR_IO;
+    ls_text prefix = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    bool slash = base[0] != '\0' && base[strlen(base) - 1] != '/';
+    ls_text_format(&prefix, "%s%scalibrate-%lld-%ld/", base, slash ? "/" : "", (long long)now.tv_sec, (long)getpid());
+    ls_result result = prefix.failed ? ls_fail(error, LS_ERROR_MEMORY, "out of memory") : LS_OK;
+    if (result == LS_OK) result = ls_store_probe(store, prefix.bytes, (uint64_t)now.tv_nsec, error);
+    if (result == LS_OK) result = ls_calibrate(store, prefix.bytes, plan, calibration, error);
+    ls_text_free(&prefix);
+    ls_free(base);
+    ls_store_destroy(store);
+    return result;
 }
 
 void ls_calibration_free(ls_calibration *calibration)

@@ -71,6 +71,9 @@ typedef struct ls_calibration {
 ls_result ls_calibrate(ls_store *store, const char *prefix, const ls_calibration_plan *plan, ls_calibration *calibration,
                        ls_error *error);
 
+/* Opens the store at an address, refuses it if it ignores put-if-absent, and calibrates under a prefix of its own. */
+ls_result ls_calibrate_address(const char *address, const ls_calibration_plan *plan, ls_calibration *calibration, ls_error *error);
+
 void ls_calibration_free(ls_calibration *calibration);
 
 /* The measurement of that task, NULL if there is none. */

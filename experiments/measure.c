@@ -151,13 +151,11 @@ static ls_result build_head(measurer *m)
     return result == LS_OK ? LS_OK : ls_fail(m->error, result, "the manifest to measure with cannot be built");
 }
 
-/* The successor of a manifest: one entry more. */
+/* The successor of a manifest, with a new row and no new entry: so that all that is measured has the task's size. */
 static ls_result make_child(const ls_manifest *parent, uint32_t who, const ls_manifest **child)
 {
-    uint64_t end = ls_manifest_end_step(parent);
-    ls_entry entry = entry_of(end);
-    ls_commit commit = {.id = {who + 2, end}, .row = {.producer = 1, .epoch = 1, .next_source_offset = end + 1},
-                        .slot = 0, .entries = &entry, .entry_count = 1};
+    ls_commit commit = {.id = {who + 2, ls_manifest_version(parent) + 1},
+                        .row = {.producer = 1, .epoch = 1, .next_source_offset = ls_manifest_end_step(parent)}};
     ls_manifest *made = NULL;
     ls_result result = ls_manifest_append(parent, &commit, &made);
     *child = made;

@@ -162,14 +162,19 @@ static ls_result take_in(ls_measurement *all, const ls_measurement *more)
     return result == LS_OK ? append(&all->remove_s, &more->remove_s) : result;
 }
 
-static ls_result measure_cell(ls_store *store, const char *prefix, uint32_t round, uint32_t index, ls_measurement *all,
-                              ls_error *error)
+typedef struct source {
+    ls_measure_function measure;
+    void *context;
+    const char *prefix;
+} source;
+
+static ls_result measure_cell(const source *from, uint32_t round, uint32_t index, ls_measurement *all, ls_error *error)
 {
     ls_measurement more;
     ls_text folder = {0};
-    ls_text_format(&folder, "%s%u-%u", prefix, round, index);
+    ls_text_format(&folder, "%s%u-%u", from->prefix, round, index);
     if (folder.failed) return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
-    ls_result result = ls_measure_store(store, folder.bytes, &all->task, &more, error);
+    ls_result result = from->measure(from->context, folder.bytes, &all->task, &more, error);
     ls_text_free(&folder);
     if (result != LS_OK) return result;
     result = take_in(all, &more);
@@ -177,12 +182,12 @@ static ls_result measure_cell(ls_store *store, const char *prefix, uint32_t roun
     return result == LS_OK ? LS_OK : ls_fail(error, result, "out of memory");
 }
 
-static ls_result measure(ls_store *store, const char *prefix, const ls_calibration_plan *plan, ls_calibration *out, ls_error *error)
+static ls_result measure_all(const source *from, const ls_calibration_plan *plan, ls_calibration *out, ls_error *error)
 {
     uint32_t all = plan->rounds * out->cell_count, done = 0;
     for (uint32_t round = 0; round < plan->rounds; round++) {
         for (uint32_t i = 0; i < out->cell_count; i++) {
-            ls_result result = measure_cell(store, prefix, round, i, &out->cells[i].measured, error);
+            ls_result result = measure_cell(from, round, i, &out->cells[i].measured, error);
             if (result != LS_OK) return result;
             if (plan->progress != NULL) plan->progress(plan->progress_context, ++done, all, &out->cells[i].measured);
         }
@@ -435,15 +440,28 @@ static ls_result fit_everything(const ls_calibration_plan *plan, ls_calibration 
     return result;
 }
 
-ls_result ls_calibrate(ls_store *store, const char *prefix, const ls_calibration_plan *plan, ls_calibration *calibration,
-                       ls_error *error)
+ls_result ls_calibrate_by(ls_measure_function measure, void *context, const char *prefix, const ls_calibration_plan *plan,
+                          ls_calibration *calibration, ls_error *error)
 {
     planner p = {.plan = plan, .out = calibration};
+    source from = {measure, context, prefix};
     *calibration = (ls_calibration){0};
     ls_result result = check_plan(plan, error);
     if (result == LS_OK && plan_cells(&p) != LS_OK) result = ls_fail(error, LS_ERROR_MEMORY, "out of memory");
-    if (result == LS_OK) result = measure(store, prefix, plan, calibration, error);
+    if (result == LS_OK) result = measure_all(&from, plan, calibration, error);
     return result == LS_OK ? fit_everything(plan, calibration, error) : result;
+}
+
+static ls_result measure_store(void *context, const char *prefix, const ls_measure_task *task, ls_measurement *measurement,
+                               ls_error *error)
+{
+    return ls_measure_store(context, prefix, task, measurement, error);
+}
+
+ls_result ls_calibrate(ls_store *store, const char *prefix, const ls_calibration_plan *plan, ls_calibration *calibration,
+                       ls_error *error)
+{
+    return ls_calibrate_by(measure_store, store, prefix, plan, calibration, error);
 }
 
 ls_result ls_calibrate_address(const char *address, const ls_calibration_plan *plan, ls_calibration *calibration, ls_error *error)

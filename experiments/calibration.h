@@ -71,6 +71,13 @@ typedef struct ls_calibration {
 ls_result ls_calibrate(ls_store *store, const char *prefix, const ls_calibration_plan *plan, ls_calibration *calibration,
                        ls_error *error);
 
+/* The same with somebody else's measurements: measure is asked for every task of the plan, in every round, and answers as
+ * ls_measure_store does. (Measuring a model whose numbers are known shows whether they can be found.) */
+typedef ls_result (*ls_measure_function)(void *context, const char *prefix, const ls_measure_task *task, ls_measurement *measurement,
+                                         ls_error *error);
+ls_result ls_calibrate_by(ls_measure_function measure, void *context, const char *prefix, const ls_calibration_plan *plan,
+                          ls_calibration *calibration, ls_error *error);
+
 /* Opens the store at an address, refuses it if it ignores put-if-absent, and calibrates under a prefix of its own. */
 ls_result ls_calibrate_address(const char *address, const ls_calibration_plan *plan, ls_calibration *calibration, ls_error *error);
 

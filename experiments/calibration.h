@@ -7,10 +7,9 @@
  *   all numbers of clients       how latency stretches with the load: store.parallelism and its exponent, by least squares
  *                                of log(mean latency at n / mean latency at 1) over kinds and n. (In a closed loop of n
  *                                clients the rate is n over the mean latency, so this fits the rates and their ceiling.)
- *   a race for the next version  instant of effect of put-if-absent, and what rivals cost: the same race is run on the
- *                                model for shares from 0 to 1, and the one is taken whose wins a second and failures are
- *                                nearest
- *   commits without pause        instant of effect of reads: the same with list and get in the loop
+ *   a race for the next version  what rivals cost: by how much the replies are later than the model's
+ *   commits without pause        instant of effect of put-if-absent and of reads: the same commits are run on the model for
+ *                                shares from 0 to 1, and the one is taken whose wins a second and failures are nearest
  *
  * Measuring goes round several times, so that a change of the machine's mood falls on all alike.
  */

@@ -296,7 +296,7 @@ static void test_model_round_trip(void)
     ls_vocabulary vocabulary = ls_vocabulary_default();
     ls_calibration c = {0};
     ls_error error = {""};
-    char path[300], again[300];
+    char path[300], again[200];
     snprintf(path, sizeof path, "%s", ls_test_path("round.model.json"));
     snprintf(again, sizeof again, "%s", ls_test_path("round-get-0123.txt"));
     c.config = store_of(lognormal_ms(1, 2, 0.4), lognormal_ms(2, 4.25, 0.3));
@@ -461,16 +461,16 @@ static void test_validate_command(void)
     char arguments[900], spec[300], database[300];
     snprintf(spec, sizeof spec, "%s", ls_test_path("val.json"));
     snprintf(database, sizeof database, "%s", ls_test_path("val.db"));
-    write_file(ls_test_path("lab.model.json"), "{\"format\": 1, \"store\": {\"put\": {\"scale_s\": 0.001}, "
-               "\"conditional_won\": {\"scale_s\": 0.002}, \"conditional_lost\": {\"scale_s\": 0.002}}}");
     write_file(spec, "{\"replications\": 2, \"base\": {\"policy\": \"immediate\", \"producers\": {\"count\": 2, \"start_spread_s\": 0}, "
-               "\"batches\": {\"law\": \"regular\", \"rate_per_s\": 20, \"bytes\": 2048}, \"warm_up_s\": 0.1, \"duration_s\": 0.4}}");
-    snprintf(arguments, sizeof arguments, "validate %s -b memory -m %s -o %s -t throughput=10,conflicts=10,p50=10,p99=10", spec,
-             ls_test_path("lab.model.json"), database);
+               "\"batches\": {\"law\": \"regular\", \"rate_per_s\": 20, \"bytes\": 2048}, \"store\": {\"preset\": \"ideal\", "
+               "\"list\": {\"scale_s\": 0.004}, \"get\": {\"scale_s\": 0.004}, \"put\": {\"scale_s\": 0.006}, \"conditional_won\": "
+               "{\"scale_s\": 0.008}, \"conditional_lost\": {\"scale_s\": 0.008}}, \"warm_up_s\": 0.1, \"duration_s\": 0.4}}");
+    snprintf(arguments, sizeof arguments, "validate %s -b delayed:memory -m none -o %s -t throughput=10,conflicts=10,p50=10,p99=10", spec,
+             database);
     CU_ASSERT_EQUAL(program(arguments, text, sizeof text), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "published/s"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "4 of 4 held"));
-    snprintf(arguments, sizeof arguments, "validate %s -b memory -m %s -o %s -t p50=0,p99=0 --json", spec, ls_test_path("lab.model.json"), database);
+    snprintf(arguments, sizeof arguments, "validate %s -b delayed:memory -m none -o %s -t p50=0,p99=0 --json", spec, database);
     CU_ASSERT_EQUAL(program(arguments, text, sizeof text), 1); /* from the runs that are stored already */
     cJSON *json = cJSON_Parse(text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(json);
@@ -483,6 +483,7 @@ static void test_validate_command(void)
     snprintf(arguments, sizeof arguments, "validate %s", spec);
     CU_ASSERT_EQUAL(program(arguments, text, sizeof text), 2);
     write_file(spec, "{\"base\": {\"policy\": \"immediate\"}, \"sweep\": [{\"cartesian\": {\"store\": [\"gcs\", \"minio\"]}}]}");
+    write_file(ls_test_path("lab.model.json"), MODEL);
     snprintf(arguments, sizeof arguments, "validate %s -b memory -m %s -o %s", spec, ls_test_path("lab.model.json"), database);
     CU_ASSERT_EQUAL(program(arguments, text, sizeof text), 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "one store"));

@@ -18,6 +18,8 @@
 #define IN_FLIGHT_MAX  (UINT64_C(64) << 20)
 #define RACERS_MAX     16u
 #define MODEL_REQUESTS 4000u
+#define PAUSE_S        0.015 /* between the requests of a client that measures the store at rest */
+#define COMMIT_PAUSE_S 0.2   /* between the commits of a client */
 #define NO_LOAD        1.15 /* mean latencies that grow by less than this at the most clients are no load */
 
 /* --- laws by number ---------------------------------------------------------------------------------------------------------- */
@@ -49,7 +51,7 @@ ls_calibration_plan ls_calibration_plan_default(bool quick)
 {
     static const uint64_t sizes[] = {1024, 16384, 262144, 1u << 20, 4u << 20, 16u << 20};
     static const uint32_t clients[] = {1, 2, 4, 8, 16, 32, 64};
-    ls_calibration_plan plan = {.seconds = quick ? 15 : 60, .rounds = quick ? 2 : 3, .size_count = quick ? 4 : 6,
+    ls_calibration_plan plan = {.seconds = quick ? 30 : 120, .rounds = quick ? 2 : 3, .size_count = quick ? 4 : 6,
                                 .client_count = quick ? 5 : 7, .seed = 1};
     memcpy(plan.sizes, sizes, sizeof sizes);
     memcpy(plan.clients, clients, sizeof clients);
@@ -63,7 +65,7 @@ typedef struct planner {
     uint32_t capacity;
 } planner;
 
-static ls_result add_cell(planner *p, ls_request_kind kind, uint64_t bytes, uint32_t clients, double weight)
+static ls_result add_cell(planner *p, ls_request_kind kind, uint64_t bytes, uint32_t clients, double weight, double pause_s)
 {
     if (bytes * clients > IN_FLIGHT_MAX && clients > 1) return LS_OK;
     if (p->out->cell_count == p->capacity) {
@@ -76,7 +78,7 @@ static ls_result add_cell(planner *p, ls_request_kind kind, uint64_t bytes, uint
     p->weights += weight;
     p->out->cells[p->out->cell_count++] = (ls_calibrated_cell){
         .measured.task = {.kind = kind, .bytes = bytes, .clients = clients, .seconds = weight, .requests = REQUESTS_MAX,
-                          .volume = VOLUME_MAX}};
+                          .volume = VOLUME_MAX, .pause_s = pause_s}};
     return LS_OK;
 }
 
@@ -95,12 +97,12 @@ static bool grows_with_size(ls_request_kind kind)
 static ls_result plan_requests(planner *p, ls_request_kind kind)
 {
     const ls_calibration_plan *plan = p->plan;
-    ls_result result = add_cell(p, kind, plan->sizes[0], 1, 3);
+    ls_result result = add_cell(p, kind, plan->sizes[0], 1, 8, PAUSE_S);
     for (uint32_t i = 1; i < plan->size_count && result == LS_OK && grows_with_size(kind); i++) {
-        result = add_cell(p, kind, plan->sizes[i], 1, kind == LS_REQUEST_RANGE ? 0.5 : 1);
+        result = add_cell(p, kind, plan->sizes[i], 1, kind == LS_REQUEST_RANGE ? 0.5 : 1, PAUSE_S);
     }
     for (uint32_t i = 0; i < plan->client_count && result == LS_OK && is_measured_under_load(kind); i++) {
-        if (plan->clients[i] > 1) result = add_cell(p, kind, plan->sizes[0], plan->clients[i], 1);
+        if (plan->clients[i] > 1) result = add_cell(p, kind, plan->sizes[0], plan->clients[i], 1, 0);
     }
     return result;
 }
@@ -108,10 +110,12 @@ static ls_result plan_requests(planner *p, ls_request_kind kind)
 static ls_result plan_rivals(planner *p, ls_request_kind kind)
 {
     const ls_calibration_plan *plan = p->plan;
-    ls_result result = add_cell(p, kind, plan->sizes[0], 1, 1.5);
+    bool commits = kind == LS_REQUEST_COMMIT;
+    double weight = commits ? 3 : 1, pause_s = commits ? COMMIT_PAUSE_S : 0;
+    ls_result result = add_cell(p, kind, plan->sizes[0], 1, 1, pause_s);
     for (uint32_t i = 0; i < plan->client_count && result == LS_OK; i++) {
-        bool wanted = plan->clients[i] > 1 && plan->clients[i] <= RACERS_MAX;
-        if (wanted) result = add_cell(p, kind, plan->sizes[0], plan->clients[i], 1.5);
+        bool wanted = plan->clients[i] > 1 && plan->clients[i] <= (commits ? 2 : 1) * RACERS_MAX;
+        if (wanted) result = add_cell(p, kind, plan->sizes[0], plan->clients[i], weight, pause_s);
     }
     return result;
 }

@@ -2,13 +2,15 @@
  *
  * What is measured (measure.h) and what it gives:
  *
- *   one client, smallest size    the law of each kind of request (fit.h)
+ *   one client, smallest size    the law of each kind of request (fit.h). It pauses between requests: a store that is asked
+ *                                now and then is slower than one kept awake (on a small server by half and more), and
+ *                                asking now and then is what producers do
  *   one client, all sizes        seconds per MiB, by regression of medians
  *   all numbers of clients       how latency stretches with the load: store.parallelism and its exponent, by least squares
  *                                of log(mean latency at n / mean latency at 1) over kinds and n. (In a closed loop of n
  *                                clients the rate is n over the mean latency, so this fits the rates and their ceiling.)
  *   a race for the next version  what rivals cost: by how much the replies are later than the model's
- *   commits without pause        instant of effect of put-if-absent and of reads: the same commits are run on the model for
+ *   commits, five a second each  instant of effect of put-if-absent and of reads: the same commits are run on the model for
  *                                shares from 0 to 1, and the one is taken whose wins a second and failures are nearest
  *
  * Measuring goes round several times, so that a change of the machine's mood falls on all alike.
@@ -47,7 +49,7 @@ typedef struct ls_calibration_plan {
     void *progress_context;
 } ls_calibration_plan;
 
-/* Sizes 1 KiB to 16 MiB, clients 1 to 64, a minute in three rounds; quick: to 1 MiB and 16 clients in fifteen seconds. */
+/* Sizes 1 KiB to 16 MiB, clients 1 to 64, two minutes in three rounds; quick: to 1 MiB and 16 clients in half a minute. */
 ls_calibration_plan ls_calibration_plan_default(bool quick);
 
 /* A task as measured and as the calibrated model does it. */

@@ -207,7 +207,7 @@ static int run(const ls_arguments *arguments)
 static const ls_command_option options[] = {
     {"backend", 'b', LS_ARGUMENT_TEXT, "STORE", NULL, 0, 0, "what to measure: memory, dir:PATH or s3://BUCKET/PREFIX"},
     {"output", 'o', LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0, "the model file, MODEL.json; tables of quantiles go beside it"},
-    {"quick", 'q', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "a quarter of a minute instead of a minute, to 1 MiB and 16 clients"},
+    {"quick", 'q', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "half a minute instead of two, to 1 MiB and 16 clients"},
     {"seconds", 's', LS_ARGUMENT_REAL, "S", NULL, 0.1, 86400, "how long to measure in all"},
     {"sizes", 0, LS_ARGUMENT_TEXT, "LIST", NULL, 0, 0, "bytes of the objects, ascending, commas between; the least gives the laws"},
     {"concurrency", 'c', LS_ARGUMENT_TEXT, "LIST", NULL, 0, 0, "numbers of clients, ascending"},

@@ -21,6 +21,8 @@
 #define REFUSALS_MAX   1000u
 #define SET_UP_CLIENTS 8u /* at once while objects are put in place */
 
+enum { STORE_EVENT = 0, TIMER_PAUSE = 1 };
+
 const char *ls_request_kind_name(ls_request_kind kind)
 {
     static const char *const names[LS_REQUEST_KINDS] = {
@@ -96,6 +98,7 @@ typedef struct client {
     const ls_manifest *manifest; /* of the put in flight: our own reference */
     const ls_manifest *base;     /* commit: what it has read */
     uint64_t version;            /* commit: the newest version that it has heard of */
+    bool paused;                 /* a timer will wake it */
 } client;
 
 typedef struct measurer {
@@ -116,6 +119,7 @@ typedef struct measurer {
     uint64_t written_bytes;
     int64_t from_ns, until_ns;
     bool stopping; /* no further request is sent in the timed phase */
+    ls_random pauses;
 } measurer;
 
 static uint64_t entries_for(uint64_t bytes)
@@ -384,8 +388,27 @@ static ls_result start_all(measurer *m)
 {
     ls_result result = LS_OK;
     phase started = m->phase;
+    for (uint32_t i = 0; i < m->task->clients; i++) m->clients[i].paused = false;
     for (uint32_t i = 0; i < m->task->clients && result == LS_OK && m->phase == started; i++) result = go_on(m, i);
     return result;
+}
+
+static ls_result pause_client(measurer *m, uint32_t who, int64_t now_ns)
+{
+    m->clients[who].paused = true;
+    int64_t pause_ns = ls_nanoseconds(m->task->pause_s * (0.5 + ls_random_uniform(&m->pauses)));
+    return m->driver.timer(m->driver.context, now_ns + pause_ns, TIMER_PAUSE, who, 0);
+}
+
+static ls_result wake(void *context, int64_t now_ns, uint32_t kind, uint32_t who, uint64_t argument)
+{
+    (void)kind;
+    (void)argument;
+    measurer *m = context;
+    if (!m->clients[who].paused) return LS_OK; /* another phase has begun meanwhile */
+    m->clients[who].paused = false;
+    m->stopping = m->stopping || now_ns >= m->until_ns;
+    return go_on(m, who);
 }
 
 static ls_result take_timed(measurer *m, uint32_t who, int64_t now_ns, bool lost)
@@ -457,7 +480,10 @@ static ls_result reply(void *context, int64_t now_ns, uint32_t kind, uint32_t wh
     ls_result result = judge_reply(m, who, now_ns, answer, tried);
     ls_manifest_release(tried);
     ls_manifest_release(answer->manifest);
-    return result == LS_OK ? go_on(m, who) : result;
+    if (result != LS_OK) return result;
+    bool pauses = m->phase == PHASE_TIMED && !m->stopping && m->task->pause_s > 0;
+    if (m->task->kind == LS_REQUEST_COMMIT && c->step != 0) pauses = false;
+    return pauses ? pause_client(m, who, now_ns) : go_on(m, who);
 }
 
 static ls_result begin(measurer *m)
@@ -473,6 +499,7 @@ static ls_result open_measurer(measurer *m, const ls_measure_task *task, ls_meas
     if (task->kind >= LS_REQUEST_KINDS || task->bytes < 1024 || task->clients == 0 || task->requests == 0 || !(task->seconds > 0)) {
         return ls_fail(error, LS_ERROR_INVALID, "a measurement needs at least 1024 bytes, one client, one request and some time");
     }
+    m->pauses = ls_random_open(task->clients, task->bytes, LS_RANDOM_TEST, task->kind);
     m->clients = ls_allocate_array(task->clients, sizeof *m->clients);
     if (m->clients == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
     if (task->kind == LS_REQUEST_WON) m->first_version = 2; /* the head itself is never written */
@@ -518,16 +545,10 @@ static ls_result body(void *context, const ls_key *key, uint8_t *bytes, uint64_t
     return ls_tgb_encode(&identity, 1, 1, &length, fill_slice, &seed, bytes, size);
 }
 
-static ls_result no_timer(void *context, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument)
-{
-    (void)context, (void)now_ns, (void)kind, (void)entity, (void)argument;
-    return LS_OK;
-}
-
 ls_result ls_measure_store(ls_store *store, const char *prefix, const ls_measure_task *task, ls_measurement *measurement,
                            ls_error *error)
 {
-    static const ls_loop_handler handler = {.timer = no_timer, .reply = reply, .body = body};
+    static const ls_loop_handler handler = {.timer = wake, .reply = reply, .body = body};
     measurer m;
     ls_loop *loop = NULL;
     error->text[0] = '\0';
@@ -570,7 +591,7 @@ static ls_result model_timer(void *context, int64_t at_ns, uint32_t kind, uint32
 
 static ls_result model_schedule(void *context, int64_t at_ns, uint64_t token)
 {
-    return ls_engine_schedule(((model_run *)context)->engine, at_ns, 0, 0, token);
+    return ls_engine_schedule(((model_run *)context)->engine, at_ns, STORE_EVENT, 0, token);
 }
 
 static ls_result model_submit(void *context, uint32_t who, const ls_store_request *request)
@@ -587,6 +608,10 @@ static ls_result run_model(model_run *run, measurer *m)
     ls_result result = begin(m);
     while (result == LS_OK && !run->stopped && ls_engine_next(run->engine, &event)) {
         ls_store_completion done;
+        if (event.kind == TIMER_PAUSE) {
+            result = wake(m, event.at_ns, event.kind, event.entity, event.argument);
+            continue;
+        }
         result = ls_store_model_event(run->store, event.at_ns, event.argument, &done, NULL);
         if (result == LS_OK && done.ready) result = reply(m, event.at_ns, 0, done.client, &done.reply);
     }

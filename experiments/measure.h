@@ -36,6 +36,8 @@ typedef struct ls_measure_task {
     double seconds;    /* measured for so long at most, */
     uint32_t requests; /* at most so many requests, */
     uint64_t volume;   /* and at most so many bytes written; a client sends one request at least */
+    double pause_s;    /* between a reply (commit: a win) and the client's next request, on average (0.5 to 1.5 of it); 0: none. A store that
+                          is asked now and then answers later than one that is kept awake: processors sleep, caches cool */
 } ls_measure_task;
 
 /* A list of values that grows. */

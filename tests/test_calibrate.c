@@ -206,7 +206,7 @@ static void test_known_numbers_come_back(void)
     known.parallelism = 3;
     known.parallelism_exponent = 0.6;
     known.conditional_effect_share = 0.6;
-    ls_calibration_plan plan = small_plan(400);
+    ls_calibration_plan plan = small_plan(1200);
     ls_calibration c;
     ls_error error = {""};
     CU_ASSERT_EQUAL_FATAL(ls_calibrate_by(by_model, &known, "", &plan, &c, &error), LS_OK);
@@ -228,7 +228,7 @@ static void test_known_numbers_come_back(void)
 static void test_an_unloaded_store_does_not_stretch(void)
 {
     ls_store_config known = store_of(lognormal_ms(1, 2, 0.2), lognormal_ms(2, 4, 0.2));
-    ls_calibration_plan plan = small_plan(100);
+    ls_calibration_plan plan = small_plan(400);
     ls_calibration c;
     ls_error error = {""};
     CU_ASSERT_EQUAL_FATAL(ls_calibrate_by(by_model, &known, "", &plan, &c, &error), LS_OK);

@@ -400,8 +400,23 @@ static ls_result search_share(const ls_calibration_plan *plan, const ls_calibrat
     return LS_OK;
 }
 
-/* What rivals cost, by how much longer the race's requests take than the model's, over log2 of the clients. (The race says nothing
- * about the instant of effect: who learns by replies alone loses or wins in the order of latencies, wherever in them the effect lies.) */
+/* Commits tell how long a rival's win can stay unseen: from a read's effect to the put's. Two shares make up that window; the put's is
+ * fitted first, and the reads' is moved from the middle only if that explains much of what is left. */
+static ls_result fit_shares(const ls_calibration_plan *plan, ls_calibration *c, misfit *commits, ls_error *error)
+{
+    ls_store_config *config = &c->config;
+    misfit moved = {0};
+    config->read_effect_share = 0.5;
+    ls_result result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->conditional_effect_share, commits, error);
+    if (result == LS_OK) result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->read_effect_share, &moved, error);
+    config->put_effect_share = config->conditional_effect_share;
+    if (moved.squares <= 0.7 * commits->squares) *commits = moved;
+    else config->read_effect_share = 0.5;
+    return result;
+}
+
+/* What rivals cost, by how much longer the race's requests take than the model's, over log2 of the clients. (Of the instant of effect
+ * the race says little: who learns by replies alone wins or loses in the order of latencies, wherever in them the effect lies.) */
 static ls_result fit_contention(const ls_calibration_plan *plan, ls_calibration *c, misfit *race, ls_error *error)
 {
     const ls_fit *won = &c->fits[LS_CALIBRATED_WON];
@@ -414,22 +429,14 @@ static ls_result fit_contention(const ls_calibration_plan *plan, ls_calibration 
     return judge(plan, c, LS_REQUEST_RACE, &c->config, race, error);
 }
 
-/* Commits tell how long a rival's win can stay unseen: from a read's effect to the put's. Two shares make up that window; the put's is
- * fitted first, and the reads' is moved from the middle only if that explains much of what is left. */
 static ls_result fit_effects(const ls_calibration_plan *plan, ls_calibration *c, ls_error *error)
 {
-    ls_store_config *config = &c->config;
-    misfit race = {0}, commits = {0}, moved = {0};
-    ls_result result = fit_contention(plan, c, &race, error);
-    if (result == LS_OK) result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->conditional_effect_share, &commits, error);
-    if (result == LS_OK) result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->read_effect_share, &moved, error);
-    if (moved.squares > 0.7 * commits.squares) {
-        config->read_effect_share = 0.5;
-        moved = commits;
-    }
-    config->put_effect_share = config->conditional_effect_share;
-    uint32_t count = race.count + moved.count;
-    c->effect_error = count > 0 ? sqrt((race.squares + moved.squares) / count) : NAN;
+    misfit race = {0}, commits = {0};
+    ls_result result = fit_shares(plan, c, &commits, error);
+    if (result == LS_OK) result = fit_contention(plan, c, &race, error);
+    if (result == LS_OK && c->config.contention_s_per_doubling > 0) result = fit_shares(plan, c, &commits, error);
+    uint32_t count = race.count + commits.count;
+    c->effect_error = count > 0 ? sqrt((race.squares + commits.squares) / count) : NAN;
     return result;
 }
 

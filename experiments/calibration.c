@@ -377,17 +377,18 @@ static ls_result judge(const ls_calibration_plan *plan, const ls_calibration *c,
     return LS_OK;
 }
 
-/* The share in *field (of config) with the least misfit: a grid of tenths, then of fiftieths around its best. */
+/* The share in *field (of config) with the least misfit: a grid of tenths, then of fiftieths around its best, at most
+ * `greatest`. */
 static ls_result search_share(const ls_calibration_plan *plan, const ls_calibration *c, ls_request_kind kind, ls_store_config *config,
-                              double *field, misfit *best, ls_error *error)
+                              double *field, double greatest, misfit *best, ls_error *error)
 {
     double found = *field, centre = 0.5, width = 0.5;
     best->squares = INFINITY;
     for (int pass = 0; pass < 2; pass++, centre = found, width = 0.1) {
         for (int i = -5; i <= 5; i++) {
             double share = centre + width * i / 5;
-            if (share < -1e-9 || share > 1 + 1e-9) continue;
-            *field = fmin(1, fmax(0, share));
+            if (share < -1e-9 || share > greatest + 0.05) continue;
+            *field = fmin(greatest, fmax(0, share));
             misfit fit;
             ls_result result = judge(plan, c, kind, config, &fit, error);
             if (result != LS_OK) return result;
@@ -400,6 +401,15 @@ static ls_result search_share(const ls_calibration_plan *plan, const ls_calibrat
     return LS_OK;
 }
 
+/* A loser is answered after the instant at which its put was decided: so that instant cannot lie later in a winner's latency than a
+ * loser's whole latency is long. */
+static double latest_share(const ls_calibration *c)
+{
+    const ls_fit *won = &c->fits[LS_CALIBRATED_WON], *lost = &c->fits[LS_CALIBRATED_LOST];
+    if (won->table_count == 0 || lost->table_count == 0) return 1;
+    return fmin(1, lost->table[lost->table_count / 2] / won->table[won->table_count / 2]);
+}
+
 /* Commits tell how long a rival's win can stay unseen: from a read's effect to the put's. Two shares make up that window; the put's is
  * fitted first, and the reads' is moved from the middle only if that explains much of what is left. */
 static ls_result fit_shares(const ls_calibration_plan *plan, ls_calibration *c, misfit *commits, ls_error *error)
@@ -407,8 +417,9 @@ static ls_result fit_shares(const ls_calibration_plan *plan, ls_calibration *c, 
     ls_store_config *config = &c->config;
     misfit moved = {0};
     config->read_effect_share = 0.5;
-    ls_result result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->conditional_effect_share, commits, error);
-    if (result == LS_OK) result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->read_effect_share, &moved, error);
+    ls_result result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->conditional_effect_share,
+                                    latest_share(c), commits, error);
+    if (result == LS_OK) result = search_share(plan, c, LS_REQUEST_COMMIT, config, &config->read_effect_share, 1, &moved, error);
     config->put_effect_share = config->conditional_effect_share;
     if (moved.squares <= 0.7 * commits->squares) *commits = moved;
     else config->read_effect_share = 0.5;

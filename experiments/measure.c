@@ -345,6 +345,14 @@ static bool has_more_to_clear(const measurer *m)
     return m->clears && m->clear_next < m->data_count + versions;
 }
 
+/* Wakes the client after least to least + 1 of the task's pause. */
+static ls_result pause_client(measurer *m, uint32_t who, int64_t now_ns, double least)
+{
+    m->clients[who].paused = true;
+    int64_t pause_ns = ls_nanoseconds(m->task->pause_s * (least + ls_random_uniform(&m->pauses)));
+    return m->driver.timer(m->driver.context, now_ns + pause_ns, TIMER_PAUSE, who, 0);
+}
+
 static ls_result start_all(measurer *m);
 
 static ls_result next_phase(measurer *m)
@@ -388,16 +396,12 @@ static ls_result start_all(measurer *m)
 {
     ls_result result = LS_OK;
     phase started = m->phase;
+    bool spread = started == PHASE_TIMED && m->task->pause_s > 0; /* clients that pause do not all begin at once */
     for (uint32_t i = 0; i < m->task->clients; i++) m->clients[i].paused = false;
-    for (uint32_t i = 0; i < m->task->clients && result == LS_OK && m->phase == started; i++) result = go_on(m, i);
+    for (uint32_t i = 0; i < m->task->clients && result == LS_OK && m->phase == started; i++) {
+        result = spread ? pause_client(m, i, m->from_ns, 0) : go_on(m, i);
+    }
     return result;
-}
-
-static ls_result pause_client(measurer *m, uint32_t who, int64_t now_ns)
-{
-    m->clients[who].paused = true;
-    int64_t pause_ns = ls_nanoseconds(m->task->pause_s * (0.5 + ls_random_uniform(&m->pauses)));
-    return m->driver.timer(m->driver.context, now_ns + pause_ns, TIMER_PAUSE, who, 0);
 }
 
 static ls_result wake(void *context, int64_t now_ns, uint32_t kind, uint32_t who, uint64_t argument)
@@ -483,7 +487,7 @@ static ls_result reply(void *context, int64_t now_ns, uint32_t kind, uint32_t wh
     if (result != LS_OK) return result;
     bool pauses = m->phase == PHASE_TIMED && !m->stopping && m->task->pause_s > 0;
     if (m->task->kind == LS_REQUEST_COMMIT && c->step != 0) pauses = false;
-    return pauses ? pause_client(m, who, now_ns) : go_on(m, who);
+    return pauses ? pause_client(m, who, now_ns, 0.5) : go_on(m, who);
 }
 
 static ls_result begin(measurer *m)

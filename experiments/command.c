@@ -80,7 +80,11 @@ static ls_result check_value(const ls_command_option *option, const char *value,
 static ls_result set_option(ls_arguments *arguments, uint32_t index, const char *value, ls_error *error)
 {
     const ls_command_option *option = &arguments->command->options[index];
-    if (arguments->given[index]) return ls_fail(error, LS_ERROR_INVALID, "--%s is given twice", option->name);
+    if (option->kind == LS_ARGUMENT_TEXTS) {
+        arguments->texts[arguments->text_count++] = (ls_argument_text_given){index, value};
+    } else if (arguments->given[index]) {
+        return ls_fail(error, LS_ERROR_INVALID, "--%s is given twice", option->name);
+    }
     ls_result result = check_value(option, value, error);
     arguments->values[index] = value;
     arguments->given[index] = true;
@@ -143,7 +147,10 @@ ls_result ls_arguments_parse(const ls_command *command, int count, char *const *
     *arguments = (ls_arguments){.command = command};
     for (uint32_t i = 0; i < command->option_count; i++) arguments->values[i] = command->options[i].default_text;
     arguments->operands = ls_allocate_array((size_t)count + 1, sizeof(char *));
-    if (arguments->operands == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
+    arguments->texts = ls_allocate_array((size_t)count + 1, sizeof arguments->texts[0]);
+    if (arguments->operands == NULL || arguments->texts == NULL) {
+        return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
+    }
     bool options_end = false;
     ls_result result = LS_OK;
     for (int at = 0; at < count && result == LS_OK; at++) {
@@ -163,7 +170,9 @@ ls_result ls_arguments_parse(const ls_command *command, int count, char *const *
 void ls_arguments_free(ls_arguments *arguments)
 {
     ls_free(arguments->operands);
+    ls_free(arguments->texts);
     arguments->operands = NULL;
+    arguments->texts = NULL;
 }
 
 static uint32_t option_index(const ls_arguments *arguments, const char *name)
@@ -185,6 +194,15 @@ const char *ls_argument_text(const ls_arguments *arguments, const char *name)
 {
     uint32_t i = option_index(arguments, name);
     return i < arguments->command->option_count ? arguments->values[i] : NULL;
+}
+
+const char *ls_argument_text_at(const ls_arguments *arguments, const char *name, uint32_t index)
+{
+    uint32_t option = option_index(arguments, name);
+    for (uint32_t i = 0; i < arguments->text_count; i++) {
+        if (arguments->texts[i].option == option && index-- == 0) return arguments->texts[i].value;
+    }
+    return NULL;
 }
 
 uint64_t ls_argument_whole(const ls_arguments *arguments, const char *name)

@@ -12,7 +12,8 @@ typedef enum ls_argument_kind {
     LS_ARGUMENT_FLAG = 1,
     LS_ARGUMENT_TEXT,
     LS_ARGUMENT_WHOLE,
-    LS_ARGUMENT_REAL
+    LS_ARGUMENT_REAL,
+    LS_ARGUMENT_TEXTS /* text that may be given any number of times; no default */
 } ls_argument_kind;
 
 typedef struct ls_command_option {
@@ -42,12 +43,19 @@ typedef struct ls_command {
 
 #define LS_COMMAND_OPTIONS_MAX 24u
 
+typedef struct ls_argument_text_given {
+    uint32_t option;
+    const char *value;
+} ls_argument_text_given;
+
 struct ls_arguments {
     const ls_command *command;
     const char *values[LS_COMMAND_OPTIONS_MAX]; /* as given or default; NULL: not given; flags: "1" */
     bool given[LS_COMMAND_OPTIONS_MAX];
     const char **operands; /* owned by the parser; freed by ls_arguments_free */
     uint32_t operand_count;
+    ls_argument_text_given *texts; /* options of kind LS_ARGUMENT_TEXTS in the order given; owned likewise */
+    uint32_t text_count;
     bool help; /* --help was given */
 };
 
@@ -82,6 +90,9 @@ const char *ls_argument_text(const ls_arguments *arguments,
                              const char *name); /* NULL when neither given nor defaulted */
 uint64_t ls_argument_whole(const ls_arguments *arguments, const char *name);
 double ls_argument_real(const ls_arguments *arguments, const char *name);
+
+/* The index-th value of an option of kind LS_ARGUMENT_TEXTS, in the order given; NULL when there is none. */
+const char *ls_argument_text_at(const ls_arguments *arguments, const char *name, uint32_t index);
 
 /* Prints a command's help to stdout. */
 void ls_command_help(const ls_command *command);

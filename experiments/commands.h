@@ -19,5 +19,9 @@ extern const ls_command ls_command_presets;
 extern const ls_command ls_command_keys;
 extern const ls_command ls_command_metrics;
 extern const ls_command ls_command_explore;
+extern const ls_command ls_command_produce;
+extern const ls_command ls_command_consume;
+extern const ls_command ls_command_inspect;
+extern const ls_command ls_command_fsck;
 
 #endif

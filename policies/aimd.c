@@ -1,8 +1,11 @@
 /* aimd.c - the rate of attempts grows by a constant with each win and is multiplied down with each loss.
  *
- * Chiu and Jain (1989): of the linear controls only additive increase with multiplicative decrease is both efficient and fair.
- * Here the controlled quantity is a producer's own rate r of attempts (1/s): a win adds increase_per_s, a loss multiplies by
- * decrease; the next attempt comes after U(0.5, 1.5) / r, losers included. Rates stay within 1/most_gap_s and 1/least_gap_s.
+ * Chiu and Jain (1989): of the linear controls only additive increase with multiplicative decrease is both efficient
+ * and fair. Here the controlled quantity is a producer's own rate r of attempts (1/s): a win adds increase_per_s, a
+ * loss multiplies by decrease; the next attempt comes after U(0.5, 1.5) / r, losers included. Rates stay within
+ * 1/most_gap_s and 1/least_gap_s. In balance (1 - P) increase = P (1 - decrease) r for a conflict share P: the
+ * defaults, a half as in TCP and 0.02 a second, give P = 2/7 to a producer that attempts every 10 s, and less to one
+ * that attempts more often.
  */
 #include "policies/common.h"
 

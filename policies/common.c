@@ -27,7 +27,8 @@ bool ls_common_answer(const ls_commit_view *view, ls_random *random, ls_commit_d
     double doublings = view->throttles_in_row > 0 ? view->throttles_in_row - 1.0 : 0.0;
     double wait_s = fmin(THROTTLE_CAP_S, THROTTLE_BASE_S * exp2(fmin(doublings, 30.0)));
     wait_s *= ls_draw_between(random, 0.5, 1.0);
-    decision->try_at_ns = ls_after(view, fmax(wait_s, ls_seconds(view->retry_after_ns)));
+    double wish_s = view->moment == LS_MOMENT_THROTTLED ? ls_seconds(view->retry_after_ns) : 0.0;
+    decision->try_at_ns = ls_after(view, fmax(wait_s, wish_s));
     return true;
 }
 

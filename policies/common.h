@@ -27,8 +27,9 @@ double ls_draw_between(ls_random *random, double low, double high);
 
 /* The answer when the moment needs no new plan, else false. Covers two cases that most rules treat alike:
  *   READY with a standing plan: the plan stays (it may have passed, then the attempt comes at once);
- *   THROTTLED or ABORTED: no conflict, so the rule's own state is not asked; wait what the store wished, at least
- *   0.1 s doubled for each refusal in a row up to 20 s, half of it jittered. */
+ *   THROTTLED or ABORTED: no conflict, so the rule's own state is not asked; wait 0.1 s doubled for each refusal in a
+ *   row up to 20 s, half of it jittered, and after a refusal at least what the store wished. An attempt that was
+ *   aborted met no refusal: the view may still hold the wish of an earlier one, which has been kept already. */
 bool ls_common_answer(const ls_commit_view *view, ls_random *random, ls_commit_decision *decision);
 
 /* Retry budgets. After a loss: true when `retries` (0: no limit) losses of this submission are exceeded; then the decision says that

@@ -13,6 +13,10 @@
  *   dac-r3  tau grows by a factor with a loss, shrinks by one with a win, never below w: conflict feedback.
  *   dac-r4  slotted back-off as in Lance: see the preset, it is the policy `slotted`.
  * All draw the next try in 0.5 .. 1.5 of the gap; the first of all at a random phase, in 0 .. 1 of it.
+ * Defaults: p = 0.1, up to where this form of the gap and that with -ln(1 - p) hardly differ and retries hardly add
+ * load; a smoothing of 0.2 remembers some nine attempts (2 / 0.2 - 1); 0.1 s before one was timed is a put on S3. For
+ * r3, P ln(grow) = -(1 - P) ln(shrink) in balance: 1.5 and 0.9 hold a conflict share P of 0.21. k = 10 and rho = 0.5
+ * are round numbers of ours.
  */
 #include "policies/common.h"
 

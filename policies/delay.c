@@ -1,11 +1,13 @@
-/* delay.c - the gap follows the rise of the attempt's duration over its observed minimum, as TCP Vegas does with round trips.
+/* delay.c - the gap follows the rise of the attempt's duration over its observed minimum, as TCP Vegas does with round
+ * trips.
  *
- * Vegas keeps the number of its own packets queued in the network between alpha and beta (Brakmo, O'Malley, Peterson 1994). The
- * mapping here (ours): d = attempt duration / least attempt duration - 1 is the queueing that an attempt met. d < alpha:
- * the gap shrinks by `step`; d > beta: it grows by `step`; a loss counts as d > beta. Where the store does not queue under
- * contention (S3 Standard: losers only lose) the duration says nothing and the losses alone steer; on a store that
- * serialises (S3 Express) the delay is a signal of its own. The minimum is forgotten slowly (1 % an attempt), because
- * a growing manifest raises it for good.
+ * Vegas keeps the number of its own packets queued in the network between alpha and beta (Brakmo, O'Malley, Peterson
+ * 1994). The mapping here (ours): d = attempt duration / least attempt duration - 1 is the queueing that an attempt
+ * met. d < alpha: the gap shrinks by `step`; d > beta: it grows by `step`; a loss counts as d > beta. Where the store
+ * does not queue under contention (S3 Standard: losers only lose) the duration says nothing and the losses alone steer;
+ * on a store that serialises (S3 Express) the delay is a signal of its own. The minimum is forgotten slowly (1 % an
+ * attempt), because a growing manifest raises it for good. Defaults: alpha and beta stand 1 to 3 as FreeBSD's Vegas has
+ * them, here as shares of the least duration; a step down undoes a step up.
  */
 #include "policies/common.h"
 

@@ -1,9 +1,10 @@
 /* fixed.c - one attempt every interval, jittered; losers wait for their next turn of the clock.
  *
- * What brokers do with a batching window (WarpStream 250 ms, turbopuffer 1 s). The jitter is a share of the interval, drawn
- * uniformly around it: without it producers started together stay in step, the convoy that Endive's review describes. The
- * first attempt comes at a random phase of the first interval. Mean publish delay by theory: residual of the interval,
- * E[T^2] / 2E[T], plus the attempt (with jitter 0.5 that is 0.5417 T).
+ * What brokers do with a batching window (WarpStream 250 ms, turbopuffer 1 s). The jitter is a share of the interval,
+ * drawn uniformly around it: without it producers started together stay in step, the convoy that Endive's review
+ * describes. The first attempt comes at a random phase of the first interval. Mean publish delay by theory: residual of
+ * the interval, E[T^2] / 2E[T], plus the attempt (with jitter 0.5 that is 0.5417 T). Defaults: turbopuffer's 1 s, and
+ * the jitter of `dac`.
  */
 #include "policies/common.h"
 

@@ -1,10 +1,12 @@
 /* immediate.c - try as soon as anything is pending; after a loss, at once again.
  *
- * The baseline that everybody writes first, and what several products ship: OpenData's stateless buffer, Delta (10,000,000
- * attempts without a pause), delta-rs before its repair. With one batch a commit (batch_limit 1) it is the naive baseline whose
- * throughput is bound by the store's conditional write; carrying all, it keeps throughput and wastes nearly every request.
- * `retries` is how many losses in a row a product bears before its commit fails; what the caller's job does then is taken
- * to be a new submission after resubmit_pause_s. Source: field survey in docs, github.com/delta-io/delta-rs issue 3066.
+ * The baseline that everybody writes first, and what several products ship: OpenData's stateless buffer, Delta
+ * (10,000,000 attempts without a pause), delta-rs before its repair. With one batch a commit (batch_limit 1) it is the
+ * naive baseline whose throughput is bound by the store's conditional write; carrying all, it keeps throughput and
+ * wastes nearly every request. `retries` is how many losses in a row a product bears before its commit fails; what the
+ * caller's job does then is taken to be a new submission after resubmit_pause_s, 1 s by default: what a job that is
+ * started again takes at least. Sources: https://github.com/opendata-oss/opendata (buffer/),
+ * https://github.com/delta-io/delta (maxCommitAttempts), https://github.com/delta-io/delta-rs/issues/3066.
  */
 #include "policies/common.h"
 

@@ -1,8 +1,11 @@
 /* linger.c - group commit: wait until enough is pending or the oldest batch is old enough, then commit all of it.
  *
- * Kafka's linger.ms and batch.size rule with one commit in flight a producer: what arrives during a commit rides with the
- * next. After a loss the batch has lingered long enough already; it waits retry_s, jittered, so that losers do not
- * march in step. Source: Kafka producer configuration (https://kafka.apache.org/documentation/#producerconfigs).
+ * Kafka's linger.ms and batch.size rule with one commit in flight a producer: what arrives during a commit rides with
+ * the next. After a loss the batch has lingered long enough already; it waits retry_s, jittered, so that losers do not
+ * march in step. That wait, and the one after a refusal by the store, is kept until the next attempt whatever comes in
+ * meanwhile: only lingering is cut short by having enough. Defaults: 16 batches or 5 s suit batches of a training step
+ * each, about one a second; bytes do not bind unless set. Source: Kafka producer configuration
+ * (https://kafka.apache.org/documentation/#producerconfigs).
  */
 #include "policies/common.h"
 
@@ -18,14 +21,20 @@ static const ls_policy_parameter parameters[] = {
     LS_BATCH_LIMIT_PARAMETER,
 };
 
-static void decide(const void *instance, void *state, ls_random *random, const ls_commit_view *view,
+typedef struct linger_state {
+    bool waits; /* the last attempt did not win: the standing plan is a back-off */
+} linger_state;
+LS_STATE_FITS(linger_state);
+
+static void decide(const void *instance, void *memory, ls_random *random, const ls_commit_view *view,
                    ls_commit_decision *decision)
 {
-    (void)state;
+    linger_state *state = memory;
     const double *value = ls_values(instance);
     decision->batch_limit = (uint32_t)value[BATCH_LIMIT];
     bool ready = view->moment == LS_MOMENT_READY;
-    if (!ready && ls_common_answer(view, random, decision)) return;
+    if (!ready) state->waits = view->moment != LS_MOMENT_WON;
+    if ((!ready || state->waits) && ls_common_answer(view, random, decision)) return;
     if (view->moment == LS_MOMENT_LOST) {
         decision->try_at_ns = ls_after(view, value[RETRY] * ls_draw_between(random, 0.5, 1.5));
         return;
@@ -40,8 +49,7 @@ static void decide(const void *instance, void *state, ls_random *random, const l
     int64_t age_ns = ls_nanoseconds(value[AGE]);
     int64_t ripe_ns = full || age_ns > LS_NEVER_NS - 1 - view->oldest_ready_ns ? view->now_ns : view->oldest_ready_ns + age_ns;
     if (ripe_ns < view->now_ns) ripe_ns = view->now_ns;
-    bool after_loss = ready && view->losses_in_row > 0 && view->planned_ns != LS_NEVER_NS;
-    decision->try_at_ns = after_loss ? view->planned_ns : ripe_ns;
+    decision->try_at_ns = ripe_ns;
 }
 
 const ls_policy ls_policy_linger = {.name = "linger",

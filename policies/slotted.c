@@ -1,9 +1,10 @@
 /* slotted.c - Lance's commit back-off: slots as long as the first attempt took, twice as many with each round.
  *
- * After the k-th loss in a row (k = 0, 1, ...) the wait is a uniform whole number of slots out of 0 .. 2^(k + first_exponent) - 1. The slot is
- * the duration of the first attempt of this commit, initial_slot_s before one is known. It scales by itself with the
- * manifest, because the first attempt does. Source: lance-core's back-off module (docs.rs/lance-core), defaults as there:
- * 4 slots at first, 50 ms. `retries` as in `backoff-*` (LanceDB: 20, formerly 5).
+ * After the k-th loss in a row (k = 0, 1, ...) the wait is a uniform whole number of slots out of 0 .. 2^(k +
+ * first_exponent) - 1. The slot is the duration of the first attempt of this commit, initial_slot_s before one is
+ * known. It scales by itself with the manifest, because the first attempt does. Source: lance-core's back-off module
+ * (docs.rs/lance-core), defaults as there: 4 slots at first, 50 ms; that the slots end at 2^12 is ours (newer versions
+ * of Lance bound them too). `retries` as in `backoff-*` (LanceDB: 20, formerly 5).
  */
 #include "policies/common.h"
 

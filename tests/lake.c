@@ -133,6 +133,25 @@ static void read(lake *l, const ls_store_request *request, ls_store_reply *reply
     }
 }
 
+static void read_data(lake *l, const ls_store_request *request, ls_store_reply *reply)
+{
+    l->data_gets++;
+    reply->moved_bytes = request->range_bytes;
+    if (request->range != LS_RANGE_SUFFIX) return;
+    const ls_slice *rank = &request->slice;
+    reply->slice = (ls_slice){.data_rank = rank->data_rank, .context_rank = rank->context_rank, .bytes = l->slice_bytes,
+                              .offset = 1000 * request->key.sequence + 10 * rank->data_rank + rank->context_rank,
+                              .crc32c = (uint32_t)request->key.sequence};
+}
+
+void lake_answer(lake *l, const ls_store_request *request, ls_store_reply *reply)
+{
+    *reply = (ls_store_reply){.status = LS_REPLY_OK, .tag = request->tag};
+    if (request->operation == LS_PUT) put(l, request, reply);
+    else if (request->key.kind == LS_OBJECT_DATA) read_data(l, request, reply);
+    else read(l, request, reply);
+}
+
 static void note(lake *l, const ls_action *action)
 {
     switch (action->kind) {
@@ -175,9 +194,8 @@ void lake_settle(lake *l, ls_producer *p, ls_actions *actions)
         }
         if (head == tail) return;
         const ls_store_request request = queue[head++ % LAKE_QUEUE_MAX];
-        ls_store_reply reply = {.status = LS_REPLY_OK, .tag = request.tag};
-        if (request.operation == LS_PUT) put(l, &request, &reply);
-        else read(l, &request, &reply);
+        ls_store_reply reply;
+        lake_answer(l, &request, &reply);
         ls_event event = {.kind = LS_EVENT_REPLY, .now_ns = l->now_ns, .reply = &reply};
         CU_ASSERT_EQUAL_FATAL(ls_producer_step(p, &event, actions), LS_OK);
     }

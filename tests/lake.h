@@ -31,6 +31,8 @@ typedef struct lake {
     ls_reply_status data_status; /* of data puts */
     ls_store_request lingering;  /* a put whose effect was withheld; its reference is kept here */
     bool has_lingering;
+    uint64_t slice_bytes; /* of every slice of every batch that is read; 0: all are empty */
+    uint64_t data_gets;
 } lake;
 
 void lake_clear(lake *l);
@@ -44,6 +46,10 @@ void lake_reclaim_below(lake *l, uint64_t floor);
 /* One event, then all consequences at the lake's time; other machines do not move. */
 void lake_event(lake *l, ls_producer *p, ls_event_kind kind);
 void lake_batch(lake *l, ls_producer *p, uint64_t bytes, uint64_t source_count);
+
+/* The lake's answer to one request of any machine (the tag is echoed); a put's manifest passes to the lake. The footer of the
+ * batch with sequence q says that every rank's slice lies at 1000 q + 10 d + c. */
+void lake_answer(lake *l, const ls_store_request *request, ls_store_reply *reply);
 
 /* Carries out given actions (used when a test steps the machine itself). */
 void lake_settle(lake *l, ls_producer *p, ls_actions *actions);

@@ -181,6 +181,53 @@ static void test_iceberg_preset(void)
     close_bench(&b);
 }
 
+/* First wait of a product, growth, longest wait, and after how many retries its commit fails (0: never). */
+static void test_products_presets(void)
+{
+    static const struct {
+        const char *name;
+        double first_low_s, first_high_s, growth, cap_s;
+        int retries;
+    } product[] = {
+        {"paimon", 0.010, 0.010, 2, 10, 10},
+        {"nessie", 0.005, 0.025, 2, 0.25, 0},
+        {"ducklake", 0.05, 0.1, 1.5, 60, 10},
+        {"s3-queue", 0.050, 0.050, 2, 5, 10},
+    };
+    for (uint32_t i = 0; i < LS_COUNT_OF(product); i++) {
+        bench b;
+        open_bench(&b, product[i].name, 4);
+        int most = product[i].retries > 0 ? product[i].retries : 12;
+        for (int k = 0; k < most; k++) {
+            double high = fmin(product[i].cap_s, product[i].first_high_s * pow(product[i].growth, k));
+            double low = high * product[i].first_low_s / product[i].first_high_s;
+            draws(&b, LS_MOMENT_LOST, low - 1e-6 * high, high + 1e-6 * high, (low + high) / 2, 0.01 * high);
+            ask(&b, LS_MOMENT_LOST);
+            CU_ASSERT_FALSE(b.decision.gave_up);
+        }
+        ask(&b, LS_MOMENT_LOST);
+        CU_ASSERT_EQUAL(b.decision.gave_up, product[i].retries > 0);
+        close_bench(&b);
+    }
+}
+
+/* Lance's 20 retries, then a pause, then rounds from the first again, with a slot measured afresh. */
+static void test_lance_gives_up(void)
+{
+    bench b;
+    open_bench(&b, "lance", 4);
+    b.view.attempt_ns = 80000000;
+    for (int k = 0; k < 20; k++) {
+        ask(&b, LS_MOMENT_LOST);
+        CU_ASSERT_FALSE(b.decision.gave_up);
+    }
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 1);
+    CU_ASSERT_TRUE(b.decision.gave_up);
+    b.view.attempt_ns = 10000000;
+    draws(&b, LS_MOMENT_LOST, 0, 0.03, 0.015, 0.0005);
+    close_bench(&b);
+}
+
 /* Lance: slots of the first attempt's duration, below 4, 8, 16, ... */
 static void test_slotted(void)
 {
@@ -240,6 +287,14 @@ static void test_dac_counts_live_rows(void)
     b.view.attempt_ns = 100000000;
     double gap = 31 * 0.1 * 9;
     draws(&b, LS_MOMENT_WON, 0.5 * gap, 1.5 * gap, gap, 0.3);
+    ask(&b, LS_MOMENT_WON); /* the count is kept for as many versions as there are rows ... */
+    ls_manifest_release(b.manifest);
+    b.view.manifest = b.manifest = table(64, 0, 1063);
+    draws(&b, LS_MOMENT_WON, 0.5 * gap, 1.5 * gap, gap, 0.3);
+    ls_manifest_release(b.manifest);
+    b.view.manifest = b.manifest = table(64, 0, 1064); /* ... and then taken anew */
+    gap = 63 * 0.1 * 9;
+    draws(&b, LS_MOMENT_WON, 0.5 * gap, 1.5 * gap, gap, 0.6);
     close_bench(&b);
 }
 
@@ -314,25 +369,166 @@ static void test_linger(void)
     close_bench(&b);
 }
 
-/* Alone with its load at the wanted value, the estimate rests; losses raise it, and it stays within the table. */
+/* What the store asked for is kept although enough for a commit comes in meanwhile; a new commit starts afresh. */
+static void test_linger_keeps_refusal(void)
+{
+    bench b;
+    open_bench(&b, "linger", 4);
+    set(&b, "batches", 3);
+    b.view.retry_after_ns = 30 * SECOND;
+    b.view.throttles_in_row = 1;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_THROTTLED), 30, 1e-9);
+    b.view.planned_ns = b.decision.try_at_ns;
+    b.view.now_ns += 10 * SECOND;
+    b.view.pending_batches = 50;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_READY), 20, 1e-9);
+    b.view.now_ns += 20 * SECOND;
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0);
+    b.view.planned_ns = b.view.now_ns + 9 * SECOND; /* of lingering, not of a refusal: enough has come in */
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    close_bench(&b);
+}
+
+/* 0.1 s, doubled for each refusal in a row, at most 20 s, half of it drawn; the store's wish is a lower bound. It
+ * belongs to the refusal alone: an attempt that fails for another reason later does not wait for it again. */
+static void test_refusals(void)
+{
+    bench b;
+    open_bench(&b, "immediate", 4);
+    for (uint32_t row = 1; row <= 12; row++) {
+        double most = fmin(20, 0.1 * pow(2, row - 1.0));
+        b.view.throttles_in_row = row;
+        draws(&b, LS_MOMENT_THROTTLED, most / 2, most, 0.75 * most, 0.01 * most);
+    }
+    b.view.throttles_in_row = 1;
+    b.view.retry_after_ns = 7 * SECOND;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_THROTTLED), 7, 1e-9);
+    b.view.throttles_in_row = 0;
+    draws(&b, LS_MOMENT_ABORTED, 0.05, 0.1, 0.075, 0.001);
+    close_bench(&b);
+}
+
+static void at_version(bench *b, uint32_t rows, uint64_t version)
+{
+    ls_manifest_release(b->manifest);
+    b->view.manifest = b->manifest = table(rows, 0, version);
+}
+
+static double contenders(const bench *b)
+{
+    double value;
+    memcpy(&value, b->state, sizeof value);
+    return value;
+}
+
+/* Load 0.5, slots of 0.1 s, each attempt reading 0.06 s before its end: v += 1.5 f - 0.5 m over the time between two
+ * reads. */
 static void test_aloha_estimate(void)
 {
     bench b;
     open_bench(&b, "aloha", 100);
-    b.view.attempt_ns = 100000000;
-    for (int i = 0; i < 400; i++) { /* many slots without a winner: few contenders */
-        b.view.sight_gap_ns = 10 * SECOND;
-        b.view.versions_passed = 0;
-        ask(&b, LS_MOMENT_WON);
-    }
-    double alone = *(double *)(void *)b.state;
-    CU_ASSERT_DOUBLE_EQUAL(alone, 1.0, 1e-9);
-    for (int i = 0; i < 2000; i++) { /* every slot has a winner and we lose: many */
-        b.view.versions_passed = 100;
-        ask(&b, LS_MOMENT_LOST);
-    }
-    CU_ASSERT_DOUBLE_EQUAL(*(double *)(void *)b.state, 100.0, 1e-9);
+    set(&b, "gain", 1);
+    set(&b, "forgetting", 0);
+    b.view.attempt_ns = SECOND / 10;
+    b.view.read_ns = SECOND / 25;
+    ask(&b, LS_MOMENT_WON); /* nothing to compare with yet: the open rows */
+    CU_ASSERT_EQUAL(contenders(&b), 100);
+    b.view.now_ns += 10 * SECOND;
+    at_version(&b, 100, 110); /* our own version is number 110: we read 109, and 99 before; m = 100, f = 10 */
+    ask(&b, LS_MOMENT_WON);
+    CU_ASSERT_DOUBLE_EQUAL(contenders(&b), 100 + 15 - 50, 1e-6);
+    b.view.now_ns += SECOND;
+    b.view.retry_after_ns = 0;
+    ask(&b, LS_MOMENT_THROTTLED); /* decided nothing, tells nothing */
+    b.view.now_ns += SECOND;
+    at_version(&b, 100, 120); /* lost: 120 is what we read; m = 20, f = 11 */
+    ask(&b, LS_MOMENT_LOST);
+    CU_ASSERT_DOUBLE_EQUAL(contenders(&b), 65 + 16.5 - 10, 1e-6);
+    draws(&b, LS_MOMENT_READY, 0, 1e4, 0.1 * ((1 - 0.5 / 71.5) / (0.5 / 71.5) + 0.5),
+          0.5); /* geometric of p, and a phase */
+    b.view.now_ns += 5 * SECOND;
+    at_version(&b, 100, 170);
+    ask(&b, LS_MOMENT_LOST); /* + 75 - 25: no more than the table holds */
+    CU_ASSERT_EQUAL(contenders(&b), 100);
+    set(&b, "gain", 0.1);
+    b.view.now_ns += 20 * SECOND;
+    ask(&b, LS_MOMENT_LOST); /* 0.1 * -100 */
+    CU_ASSERT_DOUBLE_EQUAL(contenders(&b), 90, 1e-6);
+    b.view.now_ns += 1000 * SECOND;
+    ask(&b, LS_MOMENT_LOST);
+    CU_ASSERT_EQUAL(contenders(&b), 1);
+    set(&b, "forgetting", 0.1);
+    b.view.now_ns += 1000 * SECOND;
+    ask(&b, LS_MOMENT_LOST);
+    CU_ASSERT_DOUBLE_EQUAL(contenders(&b), 1 + 0.1 * 99, 1e-6);
     close_bench(&b);
+}
+
+enum { MEMBERS = 8, ROWS = 64 };
+
+typedef struct contest {
+    double lost_share;
+    double estimate;
+} contest;
+
+/* MEMBERS of ROWS producers always have something pending; attempts take w = 0.1 s, read at their start, take effect at
+ * their end, and win if no version came between. The first half is for settling. */
+static contest hold_contest(double forgetting)
+{
+    static bench members[MEMBERS];
+    int64_t try_at_ns[MEMBERS], end_ns[MEMBERS];
+    uint64_t read[MEMBERS], version = 100;
+    double lost = 0, ended = 0, estimates = 0;
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        open_bench(&members[i], "aloha", ROWS);
+        members[i].random = ls_random_open(5, 0, LS_RANDOM_TEST, i);
+        members[i].view.attempt_ns = SECOND / 10;
+        set(&members[i], "forgetting", forgetting);
+        try_at_ns[i] = i * (SECOND / 20);
+        end_ns[i] = LS_NEVER_NS;
+    }
+    for (int k = 0; k < 40000; k++) {
+        uint32_t next = 0;
+        for (uint32_t i = 1; i < MEMBERS; i++) {
+            int64_t mine = end_ns[i] < try_at_ns[i] ? end_ns[i] : try_at_ns[i];
+            int64_t best = end_ns[next] < try_at_ns[next] ? end_ns[next] : try_at_ns[next];
+            if (mine < best) next = i;
+        }
+        if (try_at_ns[next] < end_ns[next]) {
+            read[next] = version;
+            end_ns[next] = try_at_ns[next] + SECOND / 10;
+            try_at_ns[next] = LS_NEVER_NS;
+            continue;
+        }
+        bench *b = &members[next];
+        bool won = read[next] == version;
+        version += won;
+        at_version(b, ROWS, read[next] + won);
+        b->view.now_ns = end_ns[next];
+        ask(b, won ? LS_MOMENT_WON : LS_MOMENT_LOST);
+        try_at_ns[next] = b->decision.try_at_ns;
+        end_ns[next] = LS_NEVER_NS;
+        if (k < 20000) continue;
+        ended += 1;
+        lost += !won;
+        estimates += contenders(b);
+    }
+    for (uint32_t i = 0; i < MEMBERS; i++) close_bench(&members[i]);
+    return (contest){.lost_share = lost / ended, .estimate = estimates / ended};
+}
+
+/* Rivals of one among N = 8 at load G = 0.5 try at R = G (N - 1) / N a slot, so R / (1 + R) = 0.304 of its attempts
+ * lose, although the table holds eight times the contenders: the log tells. Forgetting errs towards the table, that is
+ * to less load; with nothing but the table p = 0.5 / 64, hence R = 7 p and 0.052. */
+static void test_aloha_finds_contenders(void)
+{
+    contest all = hold_contest(0), usual = hold_contest(0.01), table_only = hold_contest(1);
+    CU_ASSERT_DOUBLE_EQUAL(all.lost_share, 0.4375 / 1.4375, 0.015);
+    CU_ASSERT_DOUBLE_EQUAL(all.estimate, 8, 0.8);
+    CU_ASSERT(usual.lost_share < all.lost_share && usual.lost_share > 0.15);
+    CU_ASSERT(usual.estimate > all.estimate && usual.estimate < 20);
+    CU_ASSERT_DOUBLE_EQUAL(table_only.lost_share, 7 * 0.5 / 64 / (1 + 7 * 0.5 / 64), 0.01);
+    CU_ASSERT_DOUBLE_EQUAL(table_only.estimate, ROWS, 1e-9);
 }
 
 static int64_t turn(void *context, const ls_commit_view *view)
@@ -426,7 +622,9 @@ static void test_tables(void)
 
 LS_SUITE(policies, {"immediate", test_immediate}, {"fixed", test_fixed}, {"back-off jitters", test_backoff_jitters},
          {"decorrelated back-off", test_backoff_decorrelated}, {"iceberg preset", test_iceberg_preset},
+         {"products' presets", test_products_presets}, {"lance gives up", test_lance_gives_up},
          {"slotted", test_slotted}, {"dac's gap", test_dac_gap}, {"dac counts live rows", test_dac_counts_live_rows},
          {"dac's readings", test_dac_readings}, {"aimd", test_aimd}, {"delay", test_delay}, {"linger", test_linger},
-         {"aloha's estimate", test_aloha_estimate}, {"oracle", test_oracle},
-         {"properties of all policies", test_properties_of_all}, {"tables", test_tables})
+         {"linger keeps a refusal", test_linger_keeps_refusal}, {"refusals", test_refusals},
+         {"aloha's estimate", test_aloha_estimate}, {"aloha finds the contenders", test_aloha_finds_contenders},
+         {"oracle", test_oracle}, {"properties of all policies", test_properties_of_all}, {"tables", test_tables})

@@ -187,7 +187,7 @@ static ls_result ask(consuming *c, const ls_store_request *request)
 {
     if (ls_consumer_tag_is_data(request->tag)) {
         kept_slice *kept = kept_of(c, request->tag);
-        kept->expected = request->range == LS_RANGE_SPAN;
+        kept->expected = request->range != LS_RANGE_SUFFIX;
         kept->length = 0;
     }
     return ls_loop_submit(c->loop, request, 0, request->tag);
@@ -527,6 +527,7 @@ static ls_result prepare(consuming *c)
     if (result == LS_OK) result = open_output(c);
     if (result != LS_OK) return result;
     c->config.window = (uint32_t)ls_argument_whole(arguments, "window");
+    c->config.whole_objects = ls_argument_flag(arguments, "whole");
     c->config.follow = ls_argument_flag(arguments, "follow");
     c->config.poll_ns = ls_nanoseconds(ls_argument_real(arguments, "poll"));
     c->steps_wanted = ls_argument_given(arguments, "steps") ? ls_argument_whole(arguments, "steps") : UINT64_MAX;
@@ -690,6 +691,8 @@ static const ls_command_option options[] = {
     {"poll", 0, LS_ARGUMENT_REAL, "S", "0.5", 0.001, 3600,
      "seconds between two looks for more, and before a failed read is tried again"},
     {"window", 'w', LS_ARGUMENT_WHOLE, "W", "4", 1, LS_CONSUMER_WINDOW_MAX, "steps read ahead"},
+    {"whole", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0,
+     "read each step's whole object instead of the own slice by range: only to compare"},
     {"output", 'o', LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0,
      "write the slices there, one after the other; - is standard output"},
     {"verify", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "compare the slices with the synthetic source"},

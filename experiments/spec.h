@@ -9,8 +9,11 @@
  *     "sweep": [ {"cartesian": {"manifest.initial_entries": [0, 1000], "policy": ["immediate", {"name": "dac"}]}},
  *                {"zip": {"producers.count": [8, 16], "duration_s": [60, 30]}},
  *                {"cases": [{"store": "gcs"}, {"store": "minio", "producers.count": 4}]} ],
- *     "compare": {"key": "policy", "baseline": "immediate", "metrics": ["published_per_s"]},
- *     "quick": { "base": {...}, "sweep": [...], "replications": ... } }
+ *     "question": "...", "answer": "... {max(published_per_s)} ...", "assumptions": [...], "table": [...],
+ *     "published": [...],                     what the report tells of the figure: presentation.h, answer.h,
+ * published.h "sensitivity": {...},                   which assumptions carry the result: sensitivity.h "compare":
+ * {"key": "policy", "baseline": "immediate", "metrics": ["published_per_s"]}, "quick": { "base": {...}, "sweep": [...],
+ * "replications": ... } }
  *
  * Keys are the paths of the option table, nested or dotted or both. Blocks of "sweep" multiply: cartesian gives one
  * axis a key, zip one axis whose keys move together, cases one axis of explicit settings. Later blocks vary fastest.
@@ -30,6 +33,7 @@
 #define LS_SPEC_H
 
 #include "experiments/digest.h"
+#include "experiments/presentation.h"
 #include "sim/scenario.h"
 
 #define LS_SPEC_POINTS_MAX       20000u
@@ -58,6 +62,25 @@ typedef struct ls_replications {
     double confidence; /* of the interval, 0.95 by default */
 } ls_replications;
 
+/* One assumption of a sensitivity study (sensitivity.h): an option with a range. */
+typedef struct ls_assumption {
+    char *key;
+    double low;
+    double high;
+    double nominal;   /* what the experiment itself uses, within the range */
+    bool logarithmic; /* spread evenly in the logarithm */
+    bool whole;       /* a whole number */
+} ls_assumption;
+
+typedef struct ls_sensitivity_plan {
+    char *metric;
+    char *nominal; /* canonical JSON of the nominal scenario */
+    ls_assumption *assumptions;
+    uint32_t count;
+    uint32_t samples; /* of the space-filling design */
+    uint64_t replications;
+} ls_sensitivity_plan;
+
 typedef struct ls_spec_point {
     ls_scenario scenario;
     char *resolved;                 /* canonical JSON */
@@ -71,6 +94,8 @@ typedef struct ls_spec {
     char *text;  /* the source */
     char *title; /* "" if not given */
     char *shows; /* "" if not given */
+    ls_presentation presentation;
+    ls_sensitivity_plan *sensitivity; /* NULL: none */
     bool quick;
     uint64_t seed;
     ls_replications replications;

@@ -46,6 +46,7 @@ typedef struct ls_slice {
 typedef struct ls_store_request {
     ls_operation operation;
     bool if_absent;              /* put only when no object of that name exists */
+    bool for_slice;              /* get of data, whole: for the sake of `slice`, which the driver finds, checks and hands on */
     ls_range_kind range;         /* get */
     uint32_t tag;                /* the machine's own; echoed in the reply */
     uint32_t list_limit;         /* list: at most so many keys */
@@ -66,7 +67,7 @@ typedef struct ls_store_reply {
     uint64_t object_bytes;       /* get, head: size of the whole object */
     uint64_t moved_bytes;        /* get: bytes of the object that this answer carried */
     uint64_t needed_bytes;       /* get of a suffix that was too short: the length that suffices */
-    ls_slice slice;              /* get of a TGB's footer by suffix: where the slice asked for lies (the driver decodes) */
+    ls_slice slice;              /* get of a TGB's footer by suffix, or of a whole TGB for a slice: where the slice asked for lies (the driver decodes) */
     uint64_t list_count;         /* list: keys in this answer */
     ls_key list_last;            /* list: the greatest key of this answer (list_count > 0) */
     bool list_truncated;         /* list: there may be more after list_last */
@@ -81,7 +82,8 @@ typedef enum ls_event_kind {
     LS_EVENT_BATCH,     /* a batch is ready to be uploaded */
     LS_EVENT_TIMER,     /* the time of the last LS_ACTION_WAKE has come (late or spurious timers are harmless) */
     LS_EVENT_REPLY,     /* the store answered */
-    LS_EVENT_GO,        /* try to commit now if anything is pending, whatever was planned (the oracle's word) */
+    LS_EVENT_GO,        /* producer: try to commit now if anything is pending, whatever was planned (the oracle's word);
+                           consumer on demand: one more step is wanted */
     LS_EVENT_STOP       /* produce no more: commit what is pending, close the row, finish */
 } ls_event_kind;
 
@@ -143,6 +145,7 @@ typedef struct ls_step_report {
     ls_entry entry;
     ls_slice slice;
     int64_t asked_ns; /* when its first request was sent */
+    int64_t ready_ns; /* when the slice was here */
 } ls_step_report;
 
 typedef struct ls_checkpoint_report {

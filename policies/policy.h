@@ -5,6 +5,9 @@
  * after every attempt. Parameters are doubles declared in a table (name, unit, default, range, meaning) from which spec
  * validation, `lakestream policies` and the docs come. Names that several policies share mean the same everywhere.
  *
+ * A policy that `looks` is asked once more within an attempt: when the newest version's number is known, before anything is read.
+ * It may then call the attempt off until later. What it calls off is no attempt and is counted as requests alone.
+ *
  * Rules every policy keeps: with a batch pending it answers, sooner or later, with a time that comes (no starvation);
  * moment LS_MOMENT_READY with a standing plan in the future keeps that plan unless the rule says otherwise; randomness
  * comes only from the stream given; state starts as zero bytes.
@@ -33,6 +36,7 @@ typedef struct ls_policy {
     const ls_policy_parameter *parameters;
     uint32_t parameter_count;
     bool simulator_only; /* the oracle */
+    bool looks;          /* wants LS_MOMENT_LOOK (commit_view.h) */
     void (*decide)(const void *parameters, void *state, ls_random *random, const ls_commit_view *view,
                    ls_commit_decision *decision);
 } ls_policy;

@@ -14,7 +14,7 @@
 static const ls_policy *policies[LS_POLICIES_MAX] = {
     &ls_policy_immediate, &ls_policy_fixed, &ls_policy_backoff_none, &ls_policy_backoff_full, &ls_policy_backoff_equal,
     &ls_policy_backoff_decorrelated, &ls_policy_aimd, &ls_policy_delay, &ls_policy_aloha, &ls_policy_slotted,
-    &ls_policy_linger, &ls_policy_dac, &ls_policy_dac_r1, &ls_policy_dac_r2, &ls_policy_dac_r3, &ls_policy_oracle,
+    &ls_policy_linger, &ls_policy_bbr, &ls_policy_headroom, &ls_policy_retry_budget, &ls_policy_turns, &ls_policy_dac, &ls_policy_dac_r1, &ls_policy_dac_r2, &ls_policy_dac_r3, &ls_policy_oracle,
 };
 
 static const ls_policy_preset presets[] = {
@@ -196,5 +196,6 @@ ls_result ls_policy_set(ls_policy_instance *instance, const char *parameter, dou
 
 ls_decider ls_policy_decider(const ls_policy_instance *instance)
 {
-    return (ls_decider){.decide = instance->policy->decide, .parameters = instance};
+    return (ls_decider){.decide = instance->policy->decide, .parameters = instance,
+                        .looks = instance->policy->looks};
 }

@@ -82,6 +82,13 @@ typedef struct shared_link {
     uint32_t next_free;
 } shared_link;
 
+/* The link that a client was told to use. */
+typedef struct link_choice {
+    double bytes_per_s;
+    uint32_t link;
+    bool is_made;
+} link_choice;
+
 struct ls_store_model {
     ls_store_config config;
     uint64_t seed;
@@ -107,6 +114,8 @@ struct ls_store_model {
     uint32_t free_link;
     uint32_t *link_of_client; /* index of links plus 1; 0: idle */
     uint32_t link_of_client_capacity;
+    link_choice *choices; /* by client */
+    uint32_t choice_capacity;
 
     ls_station *slots;
 
@@ -242,6 +251,7 @@ void ls_store_model_destroy(ls_store_model *model)
     }
     ls_free(model->links);
     ls_free(model->link_of_client);
+    ls_free(model->choices);
     ls_link_close(&model->server_link.link);
     ls_station_free(model->slots);
     ls_name_buckets_release(&model->names);
@@ -388,9 +398,26 @@ static void draw_latency(ls_store_model *model, request_record *record)
 
 /* ---- links ---- */
 
-static bool has_links(const ls_store_model *model)
+/* The link that a client's transfers cross besides the store's own. */
+static link_choice choice_of(const ls_store_model *model, uint32_t client)
 {
-    return model->config.client_bandwidth_bytes_per_s > 0.0 || model->config.server_bandwidth_bytes_per_s > 0.0;
+    if (client < model->choice_capacity && model->choices[client].is_made) return model->choices[client];
+    return (link_choice){.bytes_per_s = model->config.client_bandwidth_bytes_per_s, .link = client};
+}
+
+ls_result ls_store_model_use_link(ls_store_model *model, uint32_t client, uint32_t link, double bytes_per_s)
+{
+    void *choices = model->choices;
+    bool has_room = reach(&choices, &model->choice_capacity, client, sizeof *model->choices);
+    model->choices = choices;
+    if (!has_room) return LS_ERROR_MEMORY;
+    model->choices[client] = (link_choice){.bytes_per_s = bytes_per_s, .link = link, .is_made = true};
+    return LS_OK;
+}
+
+static bool has_links(const ls_store_model *model, uint32_t client)
+{
+    return model->config.server_bandwidth_bytes_per_s > 0.0 || choice_of(model, client).bytes_per_s > 0.0;
 }
 
 static ls_result arm(ls_store_model *model, shared_link *shared, uint64_t token)
@@ -409,13 +436,13 @@ static shared_link *make_link(ls_store_model *model)
     if (!has_room) return NULL;
     shared_link *shared = ls_allocate_array(1, sizeof *shared);
     if (shared == NULL) return NULL;
-    ls_link_open(&shared->link, model->config.client_bandwidth_bytes_per_s);
+    ls_link_open(&shared->link, 1.0);
     model->links[model->link_count++] = shared;
     return shared;
 }
 
-/* The client's busy link, or a free one made its own. */
-static shared_link *client_link(ls_store_model *model, uint32_t client)
+/* The busy link of that number, or a free one made so. */
+static shared_link *client_link(ls_store_model *model, uint32_t client, double bytes_per_s)
 {
     void *map = model->link_of_client;
     bool has_room = reach(&map, &model->link_of_client_capacity, client, sizeof *model->link_of_client);
@@ -433,6 +460,7 @@ static shared_link *client_link(ls_store_model *model, uint32_t client)
         if (shared == NULL) return NULL;
     }
     shared->armed_ns = LS_NEVER_NS;
+    shared->link.bytes_per_s = bytes_per_s;
     model->link_of_client[client] = index + 1;
     return shared;
 }
@@ -457,13 +485,14 @@ static ls_result start_transfer(ls_store_model *model, request_record *record, r
         record->links_left++;
         result = arm(model, &model->server_link, TOKEN_SERVER_LINK);
     }
-    if (result == LS_OK && model->config.client_bandwidth_bytes_per_s > 0.0) {
-        shared_link *shared = client_link(model, record->client);
+    link_choice choice = choice_of(model, record->client);
+    if (result == LS_OK && choice.bytes_per_s > 0.0) {
+        shared_link *shared = client_link(model, choice.link, choice.bytes_per_s);
         if (shared == NULL) return LS_ERROR_MEMORY;
         result = ls_link_start(&shared->link, now_ns, bytes, record->index);
         if (result != LS_OK) return result;
         record->links_left++;
-        result = arm(model, shared, (uint64_t)record->client << 2 | TOKEN_CLIENT_LINK);
+        result = arm(model, shared, (uint64_t)choice.link << 2 | TOKEN_CLIENT_LINK);
     }
     return result;
 }
@@ -552,7 +581,7 @@ static ls_result throttle(ls_store_model *model, const ls_store_request *request
 static ls_result begin(ls_store_model *model, request_record *record, int64_t now_ns)
 {
     uint64_t bytes = body_bytes(&record->request);
-    if (bytes > 0 && has_links(model)) return start_transfer(model, record, PHASE_UPLOAD, bytes, now_ns);
+    if (bytes > 0 && has_links(model, record->client)) return start_transfer(model, record, PHASE_UPLOAD, bytes, now_ns);
     return schedule(model, record, PHASE_EFFECT, now_ns + record->before_ns);
 }
 
@@ -809,7 +838,7 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
     record->after_ns += slope_ns(model->config.get_s_per_mib, reply.moved_bytes);
     record->reply = reply;
     record->phase = PHASE_REPLY;
-    if (reply.moved_bytes > 0 && has_links(model)) {
+    if (reply.moved_bytes > 0 && has_links(model, record->client)) {
         return start_transfer(model, record, PHASE_DOWNLOAD, reply.moved_bytes, now_ns);
     }
     return finish(model, record, now_ns, done);

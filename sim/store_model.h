@@ -98,6 +98,11 @@ void ls_store_model_destroy(ls_store_model *model);
 ls_result ls_store_model_submit(ls_store_model *model, int64_t now_ns, uint32_t client, uint64_t context,
                                 const ls_store_request *request);
 
+/* From now on the bytes of a client's requests cross link number `link` instead of one of its own; who names the same link shares
+ * it. Links are numbered like clients, and a client that is never named here has its own number's. bytes_per_s is the link's
+ * bandwidth (0: unlimited), the same for all who share it. LS_ERROR_MEMORY. */
+ls_result ls_store_model_use_link(ls_store_model *model, uint32_t client, uint32_t link, double bytes_per_s);
+
 /* A wake-up that the model asked for. Fills both outs (which may be NULL only if the caller does not want them; a
  * reply's manifest is then released); one event brings at most one effect and at most one reply, of the same request.
  * An error (LS_ERROR_MEMORY or the scheduler's) leaves the model fit only to be destroyed. */

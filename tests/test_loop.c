@@ -447,6 +447,55 @@ static void test_damage(void)
     ls_store_destroy(store);
 }
 
+static void fill_ranks(void *context, uint32_t data_rank, uint32_t context_rank, uint8_t *bytes, uint64_t length)
+{
+    (void)context;
+    memset(bytes, (int)(16 * data_rank + context_rank + 1), (size_t)length);
+}
+
+/* A whole TGB read for one slice: that slice is checked and handed on, the others are not looked at. */
+static void test_whole_for_a_slice(void)
+{
+    static const uint64_t lengths[] = {5, 0, 7, 3};
+    ls_store *store = ls_store_new_memory();
+    diary d;
+    open_diary(&d, store, "");
+    ls_tgb_identity identity = {.producer = 3, .sequence = 9, .source_end = 1, .epoch = 1};
+    uint64_t size = 0;
+    CU_ASSERT_EQUAL(ls_tgb_total_bytes(2, 2, lengths, &size), LS_OK);
+    uint8_t *bytes = ls_allocate(size);
+    CU_ASSERT_EQUAL(ls_tgb_encode(&identity, 2, 2, lengths, fill_ranks, NULL, bytes, size), LS_OK);
+    bytes[0] ^= 1; /* in the slice of rank (0, 0) */
+    CU_ASSERT_EQUAL(store_put(store, "data/3/1-9.tgb", bytes, size, true), LS_REPLY_OK);
+    CU_ASSERT_EQUAL(store_put(store, "data/3/1-8.tgb", bytes, size, true), LS_REPLY_OK); /* under another's name */
+    CU_ASSERT_EQUAL(store_put(store, "data/3/1-7.tgb", bytes, size - 1, true), LS_REPLY_OK);
+    ls_store_request get = {.operation = LS_GET, .key = ls_key_data(3, 1, 9), .for_slice = true, .slice = {.data_rank = 1}};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_OK);
+    CU_ASSERT(d.reply.slice.offset == 5 && d.reply.slice.bytes == 7);
+    CU_ASSERT_EQUAL(d.reply.moved_bytes, size);
+    static const uint8_t content[] = {17, 17, 17, 17, 17, 17, 17};
+    CU_ASSERT(d.data_bytes == 7 && d.data_offset == 5 && memcmp(d.data, content, 7) == 0);
+    get.slice = (ls_slice){.context_rank = 1};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_OK);
+    CU_ASSERT(d.reply.slice.bytes == 0 && d.data_bytes == 0);
+    uint32_t calls = d.data_calls;
+    get.slice = (ls_slice){.data_rank = 0};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ls_loop_error(d.loop), "slice"));
+    get.slice = (ls_slice){.data_rank = 2};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    get.slice = (ls_slice){.data_rank = 1};
+    get.key = ls_key_data(3, 1, 8);
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ls_loop_error(d.loop), "calls itself 'data/3/1-9.tgb'"));
+    get.key = ls_key_data(3, 1, 7);
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    CU_ASSERT_EQUAL(d.data_calls, calls);
+    ls_free(bytes);
+    close_diary(&d);
+    ls_store_destroy(store);
+}
+
 static void plant(ls_store *store, const char *key)
 {
     CU_ASSERT_EQUAL(store_put(store, key, "x", 1, true), LS_REPLY_OK);
@@ -1114,6 +1163,7 @@ static void test_driver(void)
 }
 
 LS_SUITE(loop, {"timers in order", test_timers_in_order}, {"many timers", test_many_timers},
+         {"a whole object for a slice", test_whole_for_a_slice},
          {"nobody starves", test_nobody_starves}, {"stop, resume, fail", test_stop_resume_fail},
          {"data objects", test_data_objects}, {"manifests", test_manifests}, {"damage", test_damage},
          {"lists", test_lists}, {"senseless requests", test_senseless_requests}, {"taking down", test_taking_down},

@@ -386,6 +386,48 @@ static void test_tail_reads(void)
     lake_clear(&l);
 }
 
+/* A decider that looks, and lets an attempt go on only when the newest version is at least *parameters. */
+static void wait_for_version(const void *parameters, void *state, ls_random *random, const ls_commit_view *view,
+                             ls_commit_decision *decision)
+{
+    (void)state;
+    (void)random;
+    bool waits = view->moment == LS_MOMENT_LOOK && view->newest_version < *(const uint64_t *)parameters;
+    decision->try_at_ns = view->now_ns + (waits ? 1000 : 0);
+}
+
+/* An attempt called off at the look costs one list: nothing is read, put or counted; and it comes again when it said. */
+static void test_attempt_called_off(void)
+{
+    lake l = {0};
+    ls_producer p, other;
+    uint64_t wanted = 3;
+    ls_protocol patient = protocol_with(LS_LAYOUT_FULL, LS_DISCOVERY_LIST);
+    ls_protocol hasty = patient;
+    patient.decider = (ls_decider){.decide = wait_for_version, .parameters = &wanted, .looks = true};
+    start(&l, &p, &patient, 1, 10); /* joining asks nobody */
+    start(&l, &other, &hasty, 2, 20);
+    CU_ASSERT_EQUAL(l.newest, 2);
+    l.lists = l.gets = l.puts = 0;
+    uint64_t attempts = p.attempts;
+    lake_batch(&l, &p, 1, 2);
+    CU_ASSERT_EQUAL(l.lists, 1);
+    CU_ASSERT_EQUAL(l.gets + l.puts, 0);
+    CU_ASSERT_EQUAL(p.attempts, attempts);
+    CU_ASSERT_EQUAL(p.phase, LS_PRODUCER_IDLE);
+    CU_ASSERT_EQUAL(p.wake_ns, l.now_ns + 1000);
+    wake(&l, &p);
+    CU_ASSERT_EQUAL(l.lists, 2);
+    CU_ASSERT_EQUAL(l.newest, 2);
+    lake_batch(&l, &other, 1, 1);
+    wake(&l, &p);
+    CU_ASSERT_EQUAL(l.newest, 4);
+    CU_ASSERT_EQUAL(l.published_batches, 2);
+    ls_producer_clear(&p);
+    ls_producer_clear(&other);
+    lake_clear(&l);
+}
+
 static void test_batch_limit(void)
 {
     lake l = {0};
@@ -660,7 +702,7 @@ LS_SUITE(producer, {"join, publish, close", test_join_publish_close}, {"race reb
          {"412 that is our own", test_exists_that_is_our_own}, {"restart fences the zombie", test_restart_fences_zombie},
          {"two restarts, one epoch each", test_two_restarts_one_epoch_each}, {"join in doubt", test_join_in_doubt},
          {"discovery costs", test_discovery_costs}, {"cold search", test_cold_search}, {"tail reads", test_tail_reads},
-         {"batch limit", test_batch_limit}, {"upload failures", test_upload_failures},
+         {"batch limit", test_batch_limit}, {"an attempt called off", test_attempt_called_off}, {"upload failures", test_upload_failures},
          {"backlog is bounded", test_backlog_is_bounded}, {"copy branches", test_copy_branches},
          {"denied and read failures", test_denied_and_read_failures},
          {"a sleeper wins a void name", test_sleeper_wins_a_void_name},

@@ -15,8 +15,18 @@ void pond_open(pond *p, uint32_t list_limit)
     p->checker.head = ls_manifest_new_empty();
 }
 
+void pond_land(pond *p, uint32_t index)
+{
+    const ls_store_request request = p->lingering[index];
+    ls_store_reply reply;
+    p->lingering[index] = p->lingering[--p->lingering_count];
+    pond_answer(p, &request, &reply);
+    ls_manifest_release(reply.manifest);
+}
+
 void pond_clear(pond *p)
 {
+    for (uint32_t i = 0; i < p->lingering_count; i++) ls_manifest_release(p->lingering[i].manifest);
     ls_object_table_release(&p->table);
     ls_invariants_clear(&p->checker);
 }
@@ -146,7 +156,12 @@ void pond_answer(pond *p, const ls_store_request *request, ls_store_reply *reply
     if (!bent || p->bend_effect) carry_out(p, request, reply);
     if (!bent) return;
     p->bend = false;
-    if (!p->bend_effect) ls_manifest_release(request->manifest);
+    bool lingers = !p->bend_effect && p->bend_lingers && p->lingering_count < POND_LINGERING_MAX &&
+                   (request->operation == LS_PUT || request->operation == LS_DELETE);
+    if (lingers)
+        p->lingering[p->lingering_count++] = *request;
+    else if (!p->bend_effect)
+        ls_manifest_release(request->manifest);
     ls_manifest_release(reply->manifest);
     *reply = (ls_store_reply){.status = p->bend_status, .tag = request->tag};
 }
@@ -256,6 +271,18 @@ ls_result guest_starve(guest *g)
     ls_result result = try_to_feed(g, &(ls_event){.kind = LS_EVENT_REPLY, .now_ns = g->home->now_ns, .reply = &reply});
     ls_fail_allocations_after(-1);
     return result;
+}
+
+void guest_bend(guest *g, bool effect, bool lingers, ls_reply_status status)
+{
+    if (g->head == g->tail) return;
+    const ls_store_request *request = &g->queue[g->head % GUEST_QUEUE_MAX];
+    g->home->bend = true;
+    g->home->bend_operation = request->operation;
+    g->home->bend_kind = request->key.kind;
+    g->home->bend_effect = effect;
+    g->home->bend_lingers = lingers;
+    g->home->bend_status = status;
 }
 
 void guest_run(guest *g)

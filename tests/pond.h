@@ -12,6 +12,7 @@
 #include "sim/object_table.h"
 
 #define POND_PAGE_MAX   64u
+#define POND_LINGERING_MAX 64u
 #define GUEST_QUEUE_MAX 32u
 #define GUEST_TOLD_MAX  256u
 
@@ -26,6 +27,10 @@ typedef struct pond {
     ls_operation bend_operation;
     ls_object_kind bend_kind;
     ls_reply_status bend_status;
+    /* What a bent request would have done, when it had no effect, may still happen: then it is kept here. */
+    bool bend_lingers;
+    ls_store_request lingering[POND_LINGERING_MAX];
+    uint32_t lingering_count;
     ls_key page_keys[POND_PAGE_MAX];
     uint64_t page_bytes[POND_PAGE_MAX];
     int64_t page_ages[POND_PAGE_MAX];
@@ -62,6 +67,9 @@ const ls_manifest *pond_newest(const pond *p);
 /* The pond's answer; `reply` points into the pond until the next. A put's manifest is taken. */
 void pond_answer(pond *p, const ls_store_request *request, ls_store_reply *reply);
 
+/* A request that lingered takes effect now; nobody hears of it. */
+void pond_land(pond *p, uint32_t index);
+
 void guest_start_reclaimer(guest *g, pond *home, ls_reclaimer *reclaimer, const ls_reclaimer_config *config,
                            uint64_t incarnation);
 void guest_start_checkpointer(guest *g, pond *home, ls_checkpointer *checkpointer, uint64_t step,
@@ -71,6 +79,9 @@ bool guest_is_done(const guest *g);
 /* Carries out the guest's oldest request and hands it the answer, or wakes it when it only waits. False: it is done. */
 bool guest_move(guest *g);
 void guest_run(guest *g);
+
+/* Bends the answer to the guest's oldest request, if there is one. */
+void guest_bend(guest *g, bool effect, bool lingers, ls_reply_status status);
 
 /* The same move while no memory is to be had: what the machine says of it. */
 ls_result guest_starve(guest *g);

@@ -434,6 +434,61 @@ static void test_two_reclaimers_and_a_rewind(void)
     CU_ASSERT_TRUE(pinned > 300 && refused > 300); /* both orders were seen */
 }
 
+/* Everything at once, 3000 times: the same three, a producer that commits, answers that are lost with or without effect, and requests
+ * that have no effect now but at any later time, deletes and puts of all kinds. Nothing acknowledged is ever missing; and when the storm is
+ * over, a last round leaves what is needed and nothing else. */
+static void weather_storm(uint64_t seed, uint32_t *pinned)
+{
+    pond p;
+    guest guests[3];
+    ls_reclaimer machines[2];
+    ls_checkpointer pin;
+    ls_random random = ls_random_open(seed, 1, LS_RANDOM_TEST, 2);
+    ls_reclaimer_config config = usual(), other = usual();
+    other.retention.keep_last = 2;
+    open_twelve(&p);
+    add_checkpoint(&p, 1, 4, LS_CHECKPOINT_AUTO);
+    add_checkpoint(&p, 2, 6, LS_CHECKPOINT_AUTO);
+    add_checkpoint(&p, 3, 8, LS_CHECKPOINT_AUTO);
+    guest_start_reclaimer(&guests[0], &p, &machines[0], &config, 2 * seed);
+    guest_start_reclaimer(&guests[1], &p, &machines[1], &other, 2 * seed + 1);
+    guest_start_checkpointer(&guests[2], &p, &pin, 4, LS_CHECKPOINT_PIN, seed);
+    uint64_t patience = ls_random_below(&random, 40), end = 12;
+    for (uint32_t moves = 0; !(guest_is_done(&guests[0]) && guest_is_done(&guests[1]) && guest_is_done(&guests[2])); moves++) {
+        CU_ASSERT_FATAL(moves < 10000);
+        guest *who = &guests[ls_random_below(&random, moves < patience ? 2 : 3)];
+        uint64_t luck = ls_random_below(&random, 40);
+        if (luck < 4) guest_bend(who, luck == 0, luck > 1, LS_REPLY_UNKNOWN_OUTCOME);
+        guest_move(who);
+        if (luck >= 37 && p.lingering_count > 0) pond_land(&p, (uint32_t)ls_random_below(&random, p.lingering_count));
+        if (luck == 20 && end < 24) {
+            pond_commit(&p, 1, 1, end, 4, false);
+            end += 4;
+        }
+        check_kept(&p, &guests[2]);
+    }
+    while (p.lingering_count > 0) pond_land(&p, p.lingering_count - 1);
+    check_kept(&p, &guests[2]);
+    *pinned += guests[2].checkpointed;
+    for (uint32_t i = 0; i < 3; i++) guest_die(&guests[i], false);
+    guest last = reclaim(&p, &config, 999);
+    CU_ASSERT_EQUAL(last.finished, 1);
+    CU_ASSERT_TRUE(last.reclaimed.bound == 8 || (last.reclaimed.bound >= 4 && pond_count(&p, LS_OBJECT_CHECKPOINT) > 1));
+    check_batches(&p, last.reclaimed.bound, end);
+    check_kept(&p, &guests[2]);
+    CU_ASSERT_EQUAL(pond_count(&p, LS_OBJECT_MANIFEST), 1);
+    CU_ASSERT_EQUAL(pond_count(&p, LS_OBJECT_FLOOR), 1);
+    CU_ASSERT_EQUAL(ls_manifest_end_step(pond_newest(&p)), end);
+    pond_clear(&p);
+}
+
+static void test_storms(void)
+{
+    uint32_t pinned = 0;
+    for (uint64_t seed = 1; seed <= 3000; seed++) weather_storm(seed, &pinned);
+    CU_ASSERT_TRUE(pinned > 300 && pinned < 2700);
+}
+
 /* The rewind wins when its pin comes before the second list, at the last moment; and gives up when the announcement
  * stands. */
 static void test_rewind_in_both_orders(void)
@@ -664,7 +719,7 @@ LS_SUITE(reclaimer, {"one round", test_one_round}, {"bounds by hand", test_bound
          {"refused", test_refused}, {"orphans", test_orphans}, {"dry run", test_dry_run}, {"doubt", test_doubt},
          {"denied", test_denied}, {"commits in between", test_commits_in_between},
          {"death anywhere", test_death_anywhere}, {"two reclaimers and a rewind", test_two_reclaimers_and_a_rewind},
-         {"rewind in both orders", test_rewind_in_both_orders}, {"late winner", test_late_winner},
+         {"storms", test_storms}, {"rewind in both orders", test_rewind_in_both_orders}, {"late winner", test_late_winner},
          {"void checkpoint", test_void_checkpoint}, {"follow and stop", test_follow_and_stop},
          {"stop in the middle", test_stop_in_the_middle}, {"copies", test_copies},
          {"memory is short", test_memory_is_short}, {"misuse", test_misuse})

@@ -20,7 +20,7 @@
 #define MODEL_REQUESTS 4000u
 #define PAUSE_S        0.015 /* between the requests of a client that measures the store at rest */
 #define COMMIT_PAUSE_S 0.2   /* between the commits of a client */
-#define NO_REST        1.05 /* a store that takes less longer than this after a pause does not rest */
+#define NO_REST        0.05 /* a store that takes less than this share longer after a pause does not rest */
 #define NO_LOAD        1.15 /* mean latencies that grow by less than this at the most clients are no load */
 
 /* --- laws by number ---------------------------------------------------------------------------------------------------------- */
@@ -338,19 +338,19 @@ static void fit_load(const ls_calibration_plan *plan, ls_calibration *c)
 /* A pause lasts half of PAUSE_S at least: that it is rest has been measured from there on. */
 static void fit_rest(const ls_calibration_plan *plan, ls_calibration *c)
 {
-    double sum = 0;
+    double sum = 0, awake_sum = 0;
     uint32_t count = 0;
     for (int kind = 0; kind < LS_REQUEST_RACE; kind++) {
         const ls_measurement *rested = ls_calibration_find(c, (ls_request_kind)kind, plan->sizes[0], 1);
         const ls_measurement *awake = find_awake(plan, c, (ls_request_kind)kind);
         if (rested == NULL || awake == NULL || rested->latency_s.count == 0 || awake->latency_s.count == 0) continue;
-        sum += log(ls_sample_quantile(&rested->latency_s, 0.5) / ls_sample_quantile(&awake->latency_s, 0.5));
+        sum += ls_sample_quantile(&rested->latency_s, 0.5) - ls_sample_quantile(&awake->latency_s, 0.5);
+        awake_sum += ls_sample_quantile(&awake->latency_s, 0.5);
         count++;
     }
-    double factor = count > 0 ? exp(sum / count) : 1;
-    if (!(factor >= NO_REST)) return;
+    if (count == 0 || !(sum >= NO_REST * awake_sum)) return;
     c->config.rest_after_s = 0.5 * PAUSE_S;
-    c->config.rest_factor = factor;
+    c->config.rest_s = sum / count;
 }
 
 /* --- the instant of effect --------------------------------------------------------------------------------------------------------- */
@@ -463,7 +463,12 @@ static ls_result fit_shares(const ls_calibration_plan *plan, ls_calibration *c, 
 static ls_result fit_contention(const ls_calibration_plan *plan, ls_calibration *c, misfit *race, ls_error *error)
 {
     const ls_fit *won = &c->fits[LS_CALIBRATED_WON];
+    misfit waiting = {0};
     ls_result result = judge(plan, c, LS_REQUEST_RACE, &c->config, race, error);
+    c->config.losers_wait = true;
+    if (result == LS_OK) result = judge(plan, c, LS_REQUEST_RACE, &c->config, &waiting, error);
+    c->config.losers_wait = fabs(waiting.latency_excess) < 0.8 * fabs(race->latency_excess);
+    if (c->config.losers_wait) *race = waiting;
     if (result != LS_OK || !(race->doublings > 0)) return result;
     double middle_s = won->table_count > 0 ? won->table[won->table_count / 2] : 0;
     double per_doubling_s = race->latency_excess / race->doublings;
@@ -477,7 +482,8 @@ static ls_result fit_effects(const ls_calibration_plan *plan, ls_calibration *c,
     misfit race = {0}, commits = {0};
     ls_result result = fit_shares(plan, c, &commits, error);
     if (result == LS_OK) result = fit_contention(plan, c, &race, error);
-    if (result == LS_OK && c->config.contention_s_per_doubling > 0) result = fit_shares(plan, c, &commits, error);
+    bool changed = c->config.contention_s_per_doubling > 0 || c->config.losers_wait;
+    if (result == LS_OK && changed) result = fit_shares(plan, c, &commits, error);
     uint32_t count = race.count + commits.count;
     c->effect_error = count > 0 ? sqrt((race.squares + commits.squares) / count) : NAN;
     return result;
@@ -489,7 +495,7 @@ static ls_result fit_everything(const ls_calibration_plan *plan, ls_calibration 
 {
     ls_result result = LS_OK;
     c->config = (ls_store_config){.read_effect_share = 0.5, .put_effect_share = 1, .conditional_effect_share = 1,
-                                  .parallelism_exponent = 1, .rest_factor = 1, .limit_burst_s = 1, .throttle_reply_s = 0.01};
+                                  .parallelism_exponent = 1, .limit_burst_s = 1, .throttle_reply_s = 0.01};
     for (int i = 0; i < LS_CALIBRATED_LAWS && result == LS_OK; i++) result = fit_law(plan, c, (ls_calibrated_law)i, error);
     if (result != LS_OK) return result;
     c->config.get_s_per_mib = slope_of(plan, c, LS_REQUEST_GET);

@@ -103,6 +103,8 @@ struct ls_store_model {
     uint32_t block_capacity;
     uint32_t free_record;
     uint64_t in_flight;
+    ls_key winner;              /* losers_wait: the newest name that a put-if-absent won */
+    int64_t winner_answered_ns; /* and when that is answered */
     int64_t active_ns; /* the last event: with no request in flight, when the last one left */
     uint64_t conditional_in_flight[LS_STORE_KINDS];
 
@@ -156,7 +158,7 @@ static ls_result check_config(const ls_store_config *config, ls_error *error)
         {"parallelism", offsetof(ls_store_config, parallelism), 1e6},
         {"parallelism_exponent", offsetof(ls_store_config, parallelism_exponent), 1.0},
         {"rest_after_s", offsetof(ls_store_config, rest_after_s), 1e6},
-        {"rest_factor", offsetof(ls_store_config, rest_factor), 1e6},
+        {"rest_s", offsetof(ls_store_config, rest_s), 1e6},
         {"write_limit_per_s", offsetof(ls_store_config, write_limit_per_s), 1e12},
         {"read_limit_per_s", offsetof(ls_store_config, read_limit_per_s), 1e12},
         {"key_write_limit_per_s", offsetof(ls_store_config, key_write_limit_per_s), 1e12},
@@ -399,11 +401,11 @@ static double stretch(const ls_store_model *model)
 }
 
 /* How much longer the request takes that wakes a store which has been empty for a while (it is in flight itself already). */
-static double waking(const ls_store_model *model, int64_t now_ns)
+static int64_t waking_ns(const ls_store_model *model, int64_t now_ns)
 {
     double after_s = model->config.rest_after_s;
-    if (after_s <= 0.0 || model->in_flight > 1 || ls_seconds(now_ns - model->active_ns) < after_s) return 1.0;
-    return fmax(1.0, model->config.rest_factor);
+    bool is_awake = after_s <= 0.0 || model->in_flight > 1 || ls_seconds(now_ns - model->active_ns) < after_s;
+    return is_awake ? 0 : ls_nanoseconds(model->config.rest_s);
 }
 
 static int64_t stretched_ns(int64_t ns, double factor)
@@ -418,16 +420,15 @@ static void draw_latency(ls_store_model *model, request_record *record)
     ls_random random = request_stream(model, record->client, request), same = random;
     int64_t share_ns = 0;
     int64_t base_ns = ls_law_draw_split_ns(&model->samplers[law_of(request)], &random, effect_share(model, request), &share_ns);
-    double wakes = waking(model, record->submitted_ns); /* the way through the store; moving the bytes takes what it takes */
-    record->before_ns = stretched_ns(share_ns, wakes);
-    record->after_ns = stretched_ns(base_ns - share_ns, wakes);
+    record->before_ns = share_ns;
+    record->after_ns = base_ns - share_ns;
     if (request->operation == LS_PUT) record->before_ns += slope_ns(model->config.put_s_per_mib, body_bytes(request));
     record->stretch = stretch(model);
-    record->before_ns = stretched_ns(record->before_ns, record->stretch);
+    record->before_ns = stretched_ns(record->before_ns, record->stretch) + waking_ns(model, record->submitted_ns);
     record->after_ns = stretched_ns(record->after_ns, record->stretch);
     if (!record->is_conditional) return;
     int64_t lost_ns = ls_law_draw_ns(&model->samplers[LAW_LOST], &same);
-    record->after_lost_ns = lost_ns > share_ns ? stretched_ns(lost_ns - share_ns, wakes * record->stretch) : 0;
+    record->after_lost_ns = lost_ns > share_ns ? stretched_ns(lost_ns - share_ns, record->stretch) : 0;
 }
 
 /* ---- links ---- */
@@ -825,6 +826,19 @@ static int64_t contention_ns(const ls_store_model *model, const request_record *
     return ls_nanoseconds(model->config.contention_s_per_doubling * log2((double)rivals));
 }
 
+/* With losers_wait: the answer to a loser comes no earlier than that to the winner of the same name. The newest winner is enough to
+ * remember: who still tries for an older version finds it answered long ago. */
+static void order_answers(ls_store_model *model, request_record *record, ls_reply_status status, int64_t now_ns)
+{
+    if (!model->config.losers_wait) return;
+    if (status == LS_REPLY_OK) {
+        model->winner = record->request.key;
+        model->winner_answered_ns = now_ns + record->after_ns;
+    } else if (ls_key_compare(&model->winner, &record->request.key) == 0 && now_ns + record->after_ns < model->winner_answered_ns) {
+        record->after_ns = model->winner_answered_ns - now_ns;
+    }
+}
+
 static void complete(ls_store_model *model, request_record *record, ls_store_completion *done)
 {
     if (done != NULL) {
@@ -868,6 +882,7 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
     if (record->is_conditional) {
         if (reply.status == LS_REPLY_EXISTS) record->after_ns = record->after_lost_ns;
         record->after_ns += contention_ns(model, record);
+        order_answers(model, record, reply.status, now_ns);
     }
     record->after_ns += stretched_ns(slope_ns(model->config.get_s_per_mib, reply.moved_bytes), record->stretch);
     record->reply = reply;

@@ -581,6 +581,8 @@ static ls_result fetch(kafka *k, uint32_t leader, uint32_t follower)
 static ls_result advance(kafka *k, uint32_t i)
 {
     partition *log = &k->partitions[i];
+    /* Fewer in sync than min.insync.replicas: nothing more is committed until they are back (KIP-966). */
+    if (k->s->kafka.acks == 0 && bits(log->in_sync) < k->s->kafka.min_insync_replicas) return LS_OK;
     uint64_t high = UINT64_MAX;
     for (uint32_t b = 0; b < k->broker_count; b++) {
         if (log->in_sync >> b & 1 && *end_of(k, b, i) < high) high = *end_of(k, b, i);

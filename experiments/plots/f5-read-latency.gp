@@ -5,10 +5,11 @@ limits_differ = 0; brokers_differ = 0
 n = 3
 array name[n] = ["Lakestream, dac", "Kafka, one record a batch", "Kafka, record a rank + index topic"]
 load "kafka.gp"
-set multiplot layout 1,3 margins 0.06,0.985,0.27,0.85 spacing 0.065,0.1 \
+set multiplot layout 1,3 margins 0.06,0.97,0.27,0.85 spacing 0.065,0.1 \
   title "64 ranks read 4 batches a second (simulated)" font ",16"
 set logscale xy 10
 set format y "%g"
+set xrange [0.8:400]
 set xlabel "size of a batch (MB)"
 unset key
 mb(x) = column("batches.bytes") / 1e6
@@ -19,6 +20,6 @@ plot for [i=1:n] data using (mb(0)):(pick(i, "fetch_p99_s")) with linespoints li
 set title "Bytes read for each byte needed"
 set yrange [0.8:100]
 plot for [i=1:n] data using (mb(0)):(pick(i, "read_amplification")) with linespoints linetype i
-legend_band = 0.13; legend_rows = 2
+legend_band = 0.13; legend_rows = 1
 load "legend.gp"
 unset multiplot

@@ -377,6 +377,20 @@ static ls_result verify_slice(ls_loop *loop, const loop_request *request, const 
     return judge(loop, request, result, &error, reply);
 }
 
+/* A whole object read for the sake of one slice. */
+static ls_result decode_whole(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                              ls_store_reply *reply)
+{
+    ls_result result = decode_footer(loop, request, object, reply);
+    if (result != LS_OK || reply->status != LS_REPLY_OK) return result;
+    const ls_slice *slice = &reply->slice;
+    ls_error error = {""};
+    bool inside = slice->offset <= object->body_bytes && slice->bytes <= object->body_bytes - slice->offset;
+    result = inside ? ls_tgb_verify_slice(slice, (const uint8_t *)object->body + slice->offset, (size_t)slice->bytes, &error)
+                    : ls_fail(&error, LS_ERROR_CORRUPT, "the slice lies outside the object");
+    return judge(loop, request, result, &error, reply);
+}
+
 static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
                            ls_store_reply *reply)
 {
@@ -384,6 +398,7 @@ static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_
     bool is_data = wanted->key.kind == LS_OBJECT_DATA;
     if (is_manifest_key(wanted) && wanted->range != LS_RANGE_SPAN) return decode_manifest(loop, request, object, reply);
     if (is_data && wanted->range == LS_RANGE_SUFFIX) return decode_footer(loop, request, object, reply);
+    if (is_data && wanted->range == LS_RANGE_WHOLE && wanted->for_slice) return decode_whole(loop, request, object, reply);
     if (is_data && wanted->range == LS_RANGE_SPAN && wanted->slice.bytes > 0) {
         return verify_slice(loop, request, object, reply);
     }
@@ -402,6 +417,11 @@ static ls_result take_body(ls_loop *loop, const loop_request *request, const ls_
     if (result != LS_OK || !hand_over) return result;
     if (wanted->range == LS_RANGE_SPAN) offset = wanted->range_offset;
     if (wanted->range == LS_RANGE_SUFFIX) offset = object->object_bytes - object->body_bytes;
+    if (wanted->range == LS_RANGE_WHOLE && wanted->for_slice) {
+        const ls_slice *slice = &reply->slice;
+        return loop->handler->data(loop->context, request->entity, &wanted->key, slice->offset,
+                                   (const uint8_t *)object->body + slice->offset, slice->bytes);
+    }
     return loop->handler->data(loop->context, request->entity, &wanted->key, offset, object->body, object->body_bytes);
 }
 

@@ -180,7 +180,11 @@ static void ask_fetch(ls_consumer *c, uint64_t step, ls_actions *actions)
     request->tag = TAG_DATA | ((uint32_t)step & TAG_MASK);
     request->key = ls_key_data(fetch->entry.producer, fetch->entry.epoch, fetch->entry.sequence);
     request->slice = fetch->slice;
-    if (fetch->slice.bytes == 0) {
+    if (c->config.whole_objects) {
+        fetch->state = LS_FETCH_SLICE;
+        request->range = LS_RANGE_WHOLE;
+        request->for_slice = true;
+    } else if (fetch->slice.bytes == 0) {
         fetch->state = LS_FETCH_FOOTER;
         request->range = LS_RANGE_SUFFIX;
         request->range_bytes = fetch->entry.footer_bytes;
@@ -249,6 +253,7 @@ static void data_replied(ls_consumer *c, const ls_store_reply *reply, int64_t no
         fetch->slice = reply->slice;
         ask_fetch(c, step, actions);
     } else {
+        if (c->config.whole_objects) fetch->slice = reply->slice;
         fetch->state = LS_FETCH_READY; /* the slice is here, or the rank's slice is empty */
         fetch->ready_ns = now_ns;
     }

@@ -2,7 +2,7 @@
  *
  * Sans I/O, like the producer. A consumer sees only what a committed manifest names: it follows versions by the lake's
  * discovery strategy, keeps a cursor (the next step to hand on), and prefetches up to `window` steps: first the footer of the
- * TGB by a suffix read, then its own slice by a range read. The driver decodes footers and checks the slice's CRC32C
+ * TGB by a suffix read, then its own slice by a range read (or the whole TGB at once). The driver decodes footers and checks the slice's CRC32C
  * (exchange.h); a slice that does not verify comes back as LS_REPLY_INVALID and stops the machine.
  *
  *   START → find and read the newest version → prefetch → LS_ACTION_STEP for each step in order
@@ -22,6 +22,8 @@ typedef struct ls_consumer_config {
     uint32_t window;      /* steps read ahead, 1 .. LS_CONSUMER_WINDOW_MAX; on demand: beyond the step asked for, 0 .. less than that */
     bool on_demand;       /* a step is handed on only when LS_EVENT_GO has asked for it, one step an event: back pressure */
     bool follow;          /* wait for further versions at the end */
+    bool whole_objects;   /* each step's whole TGB by one request, instead of its footer and the own slice: the naive reader that range
+                             reads are compared with */
     int64_t poll_ns;      /* between two looks for further versions, and after a failed request */
 } ls_consumer_config;
 

@@ -46,6 +46,7 @@ typedef struct ls_slice {
 typedef struct ls_store_request {
     ls_operation operation;
     bool if_absent;              /* put only when no object of that name exists */
+    bool for_slice;              /* get of data, whole: for the sake of `slice`, which the driver finds, checks and hands on */
     ls_range_kind range;         /* get */
     uint32_t tag;                /* the machine's own; echoed in the reply */
     uint32_t list_limit;         /* list: at most so many keys */
@@ -66,7 +67,7 @@ typedef struct ls_store_reply {
     uint64_t object_bytes;       /* get, head: size of the whole object */
     uint64_t moved_bytes;        /* get: bytes of the object that this answer carried */
     uint64_t needed_bytes;       /* get of a suffix that was too short: the length that suffices */
-    ls_slice slice;              /* get of a TGB's footer by suffix: where the slice asked for lies (the driver decodes) */
+    ls_slice slice;              /* get of a TGB's footer by suffix, or of a whole TGB for a slice: where the slice asked for lies (the driver decodes) */
     uint64_t list_count;         /* list: keys in this answer */
     ls_key list_last;            /* list: the greatest key of this answer (list_count > 0) */
     bool list_truncated;         /* list: there may be more after list_last */

@@ -4,6 +4,7 @@
  * S3 Standard. A store preset replaces the store.* defaults before a spec's own store keys are laid on top.
  */
 #include "sim/scenario.h"
+#include "sim/prices.h"
 
 
 #define REAL(path_, field, default_, min_, max_, meaning_) \
@@ -35,7 +36,7 @@
     TEXT(path_ ".file", field.file, "", "empirical law: file with one quantile in seconds a line, ascending")
 
 static const ls_option options[] = {
-    CHOICE("world", world, 0, "commit queue colocated", "what is simulated: producers that commit, one queueing station (theory), or a trainer with loaders beside it (sim/colocated.h)"),
+    CHOICE("world", world, 0, "commit queue read colocated", "what is simulated: producers that commit, one queueing station (theory), ranks that read a finished lake, or a trainer with loaders beside it (sim/colocated.h)"),
     REAL("duration_s", duration_s, 300, 1e-3, 1e7, "measured time after the warm-up"),
     REAL("warm_up_s", warm_up_s, 30, -1, 1e7, "time before measuring begins; -1: found by MSER-5 on the published batches of a pilot run"),
     REAL("series_step_s", series_step_s, 0, 0, 1e6, "spacing of the time series of published batches; 0: duration_s / 200"),
@@ -59,6 +60,9 @@ static const ls_option options[] = {
     INTEGER("queue.servers", queue.servers, 1, 1, 100000, "world queue: servers of the station"),
     LAW("queue.service", queue.service, "the service time"),
     INTEGER("queue.customers", queue.customers, 100000, 1, 1e12, "world queue: customers measured, after a tenth of them as warm-up"),
+    INTEGER("read.steps", read.steps, 16, 1, 1000000, "world read: batches in the lake, each read by every rank"),
+    INTEGER("read.window", read.window, 4, 1, 16, "world read: steps that a rank reads ahead"),
+    FLAG("read.whole_objects", read.whole_objects, 0, "world read: ranks read whole batches instead of footer and own slice"),
     REAL("faults.crash_rate_per_s", faults.crash_rate_per_s, 0, 0, 1e3, "crashes a second of each producer, at random moments"),
     REAL("faults.crash_at_s", faults.crash_at_s, 0, 0, 1e7, "time of the run at which some producers crash once; 0: never"),
     INTEGER("faults.crash_at_count", faults.crash_at_count, 1, 0, 10000000, "how many: the first of them"),
@@ -130,6 +134,7 @@ static const ls_option options[] = {
     REAL("reclaim.clock_skew_s", reclaim.clock_skew_s, 0, -1e7, 1e7, "added to the ages of objects that reclaimers are told"),
     REAL("drain_s", drain_s, 0, 0, 1e7, "after the measured time production and faults stop; what is not published within this fails the run; 0: off"),
     FLAG("check_everything", check_everything, 0, "invariants on every entry and row of every version, not only on what is new"),
+    CHOICE("prices", prices, 0, LS_PRICE_CHOICES, "whose price table the requests are billed at; by-store: that of the store preset, if it has one"),
     TEXT("store.preset", store_preset, "s3-standard", "named store whose numbers come first (`lakestream presets`)"),
     LAW("store.list", store.list, "a list request"),
     LAW("store.head", store.head, "a head request"),
@@ -150,6 +155,9 @@ static const ls_option options[] = {
     INTEGER("store.server_slots", store.server_slots, 0, 0, 1000000, "requests served at once, others wait in line; 0: no limit"),
     REAL("store.slot_fixed_s", store.slot_fixed_s, 0, 0, 1e3, "how long a request holds its slot"),
     REAL("store.slot_s_per_mib", store.slot_s_per_mib, 0, 0, 1e3, "and per 2^20 bytes moved"),
+    REAL("store.parallelism", store.parallelism, 0, 0, 1e6,
+         "requests that are worked on at once at full speed; more take longer in proportion (sim/store_config.h); 0: no limit"),
+    REAL("store.parallelism_exponent", store.parallelism_exponent, 1, 0, 1, "how the work done at once grows with n requests: n^this, up to parallelism"),
     REAL("store.write_limit_per_s", store.write_limit_per_s, 0, 0, 1e9, "puts and deletes a second and prefix beyond which requests are throttled; 0: none"),
     REAL("store.read_limit_per_s", store.read_limit_per_s, 0, 0, 1e9, "gets, heads and lists a second and prefix; 0: none"),
     REAL("store.key_write_limit_per_s", store.key_write_limit_per_s, 0, 0, 1e9, "puts of one and the same name a second, lost ones included; 0: none"),

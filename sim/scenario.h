@@ -12,7 +12,7 @@
 #include "sim/option.h"
 #include "sim/store_config.h"
 
-typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_COLOCATED } ls_world_kind;
+typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_READ, LS_WORLD_COLOCATED } ls_world_kind;
 
 typedef enum ls_arrival_law {
     LS_ARRIVAL_POISSON = 0, /* each producer makes batches at exponential intervals */
@@ -58,6 +58,11 @@ typedef struct ls_scenario {
         ls_law service;
         uint64_t customers; /* measured */
     } queue;
+    struct { /* world "read": ranks that read a finished lake */
+        uint64_t steps;
+        uint64_t window;
+        bool whole_objects;
+    } read;
     struct { /* the training job (sim/trainer.h): data_parallel x context_parallel ranks */
         bool present;
         uint64_t ranks_per_node;
@@ -103,6 +108,7 @@ typedef struct ls_scenario {
     double drain_s;        /* after the measured time production and faults stop, and everything must be published within this;
                               0: the run ends with the measured time */
     bool check_everything; /* invariants on every entry and row of every version, not on what is new alone */
+    uint32_t prices; /* LS_PRICE_CHOICES (sim/prices.h): whose prices the requests are billed at */
     ls_store_config store;
     char store_preset[LS_OPTION_TEXT_BYTES];
     ls_policy_instance policy; /* filled from the spec's "policy" object, not from the option table */

@@ -8,12 +8,15 @@
  * the status. A put that lingers is kept until it is sent after all. A brown-out stretches each latency that
  * the store asks its scheduler for, so a request takes longer before its effect as well as after it; links keep their bandwidth.
  */
+#include "manifest/tgb.h"
 #include "sim/colocated.h"
 #include "sim/engine.h"
-#include "sim/preprocessing.h"
+#include "sim/metrics.h"
 #include "sim/mser.h"
-#include "manifest/tgb.h"
+#include "sim/preprocessing.h"
+#include "sim/prices.h"
 #include "sim/queue_world.h"
+#include "sim/read_world.h"
 #include "sim/store_model.h"
 #include "sim/trainer.h"
 #include "sim/world.h"
@@ -45,6 +48,10 @@ typedef struct simulation {
     uint64_t *sent; /* requests so far, by producer and after them by station of the crew */
     lingering *puts;
     uint32_t put_count, put_capacity;
+    ls_store_counters before; /* at the start of the measured time */
+    ls_store_counters after;  /* at its end, or the run's */
+    int64_t snapshot_ns;      /* when the next of the two is due */
+    bool counting;
     bool stopping;
 } simulation;
 
@@ -242,6 +249,20 @@ static uint64_t instant_limit(uint64_t producers)
     return 2000000 + 2 * producers * producers;
 }
 
+/* Bills are for the measured time alone, as the world's own counts are. */
+static void take_snapshot(simulation *s)
+{
+    const ls_store_counters *now = ls_store_model_counters(s->store);
+    if (!s->counting) {
+        s->before = *now;
+        s->counting = true;
+        s->snapshot_ns = ls_nanoseconds(s->scenario->warm_up_s + s->scenario->duration_s);
+        return;
+    }
+    s->after = *now;
+    s->snapshot_ns = LS_NEVER_NS;
+}
+
 static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
 {
     ls_engine_event event;
@@ -257,8 +278,10 @@ static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
                            "endless; give the store's put-if-absent or reads a latency, or the policy a pause",
                            ls_seconds(now_ns), at_once);
         }
+        while (now_ns >= s->snapshot_ns) take_snapshot(s);
         result = handle(s, &event);
     }
+    while (s->snapshot_ns != LS_NEVER_NS) take_snapshot(s);
     if (result == LS_OK) return LS_OK;
     const char *reason = ls_world_error(s->world);
     return ls_fail(error, result, "%s", reason[0] != 0 ? reason : ls_result_name(result));
@@ -292,6 +315,24 @@ static ls_result check_faults(const ls_scenario *scenario, ls_error *error)
         return ls_fail(error, LS_ERROR_INVALID, "drain_s does not go with batches.law 'open': its attempts give up by design");
     }
     return ls_faults_check(&scenario->faults, error);
+}
+
+static void measure_bill(const simulation *s, ls_run_result *result)
+{
+    double published = result->values[LS_METRIC_PUBLISHED_RATE] * result->values[LS_METRIC_MEASURED];
+    const ls_price_table *table = ls_price_table_for(s->scenario->prices, s->scenario->store_preset);
+    if (!(published > 0)) return;
+    double stored_bytes = ((double)s->after.stored_bytes - (double)s->before.stored_bytes) / published;
+    result->values[LS_METRIC_STORED_BYTES] = stored_bytes;
+    const ls_store_count *from = &s->before.by[LS_PUT][LS_OBJECT_MANIFEST][LS_REPLY_OK];
+    const ls_store_count *to = &s->after.by[LS_PUT][LS_OBJECT_MANIFEST][LS_REPLY_OK];
+    result->values[LS_METRIC_HISTORY_BYTES] = (double)(to->up_bytes - from->up_bytes) / published;
+    if (table == NULL) return;
+    double per_million = 1e6 / published;
+    result->values[LS_METRIC_COMMIT_DOLLARS] =
+        per_million * ls_price_of_others(table, &s->before, &s->after, LS_OBJECT_DATA);
+    result->values[LS_METRIC_DATA_DOLLARS] = per_million * ls_price_of_kind(table, &s->before, &s->after, LS_OBJECT_DATA);
+    result->values[LS_METRIC_STORAGE_DOLLARS] = 1e6 * stored_bytes / 1073741824.0 * table->held_dollars_per_gib_month;
 }
 
 static void release(simulation *s)
@@ -333,7 +374,7 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
     }
     if (outcome != LS_OK) return outcome;
     simulation s = {.engine = ls_engine_new(), .scenario = scenario, .watcher = watcher, .seed = seed,
-                    .replication = replication};
+                    .replication = replication, .snapshot_ns = ls_nanoseconds(scenario->warm_up_s)};
     outcome = LS_ERROR_MEMORY;
     if (s.engine == NULL) {
         ls_fail(error, LS_ERROR_MEMORY, "out of memory for the event queue");
@@ -366,6 +407,7 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
         outcome = ls_world_measure(s.world, ls_engine_now(s.engine), result);
         if (outcome != LS_OK) ls_fail(error, outcome, "%s", ls_world_error(s.world));
     }
+    if (outcome == LS_OK) measure_bill(&s, result);
     result->events = ls_engine_processed(s.engine);
     if (outcome == LS_OK) show_series(&s, warm_up_s);
 done:
@@ -386,6 +428,8 @@ ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64
     ls_result outcome;
     if (scenario->world == LS_WORLD_QUEUE) {
         outcome = ls_simulate_queue(scenario, seed, replication, result, error);
+    } else if (scenario->world == LS_WORLD_READ) {
+        outcome = ls_simulate_read(scenario, seed, replication, result, error);
     } else if (scenario->world == LS_WORLD_COLOCATED) {
         outcome = ls_simulate_colocated(scenario, seed, replication, result, error);
     } else if (scenario->warm_up_s >= 0) {

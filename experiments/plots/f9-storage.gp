@@ -2,7 +2,6 @@
 # `lakestream series experiments/f9-storage.json -o <data without .tsv>-series.tsv` makes them.
 width = 1400; height = 720
 load "style.gp"
-series = data[1:strlen(data)-4]."-series.tsv"
 if (system(sprintf("test -r '%s' && echo yes", series)) ne "yes") {
   printerr sprintf("%s is missing; make it: lakestream series experiments/f9-storage.json -o %s", series, series)
   exit status 1

@@ -247,13 +247,17 @@ static ls_result refuse(const ls_scenario *scenario, ls_error *error)
 {
     if (scenario->world == LS_WORLD_READ) return LS_OK;
     if (scenario->world != LS_WORLD_COMMIT) {
-        return ls_fail(error, LS_ERROR_INVALID, "world 'queue' is theory and has no real store; run it with --backend sim");
+        return ls_fail(error, LS_ERROR_INVALID, "worlds 'queue' and 'colocated' have no real store; run them with --backend sim");
     }
     if (scenario->policy.policy->simulator_only) {
         return ls_fail(error, LS_ERROR_INVALID, "policy '%s' exists in the simulator only", scenario->policy.policy->name);
     }
     if (scenario->batches.law == LS_ARRIVAL_OPEN) {
         return ls_fail(error, LS_ERROR_INVALID, "batches.law 'open' is theory and exists in the simulator only");
+    }
+    if (scenario->trainer.present || scenario->reclaim.count > 0) {
+        return ls_fail(error, LS_ERROR_INVALID, "trainer.* and reclaim.* exist in the simulator only; on a real store run `lakestream consume`, "
+                       "`checkpoint` and `reclaim`");
     }
     if (ls_faults_any(&scenario->faults)) {
         return ls_fail(error, LS_ERROR_INVALID, "faults.*: faults are simulated only; a real store has its own");

@@ -43,9 +43,10 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@ar rcs $@ $^
 
+# Plug-ins call the program's own functions: all of the library goes in, and its names are exported.
 $(PROGRAM): $(BUILD)/experiments/main.o $(LIBRARY)
 	@echo "link $@"
-	@$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
+	@$(CC) $(SANITIZE) -rdynamic -o $@ $< -Wl,--whole-archive $(LIBRARY) -Wl,--no-whole-archive $(LDLIBS)
 
 $(RUNNER): $(TEST_OBJECTS) $(LIBRARY)
 	@echo "link $@"

@@ -193,10 +193,12 @@ static ls_result ask(consuming *c, const ls_store_request *request)
 
 static ls_result feed(consuming *c, const ls_event *event);
 
-/* Asked for the oldest step there is, the machine learns from the manifest which one that is. */
+/* Asked for the oldest step there is, the machine learns from the manifest which one that is: the first that is listed; or, should a
+ * reclaimer have deleted that and not yet trimmed, the one at the watermark. */
 static ls_result fall_behind(consuming *c, int64_t now_ns)
 {
     uint64_t oldest = ls_manifest_trim_step(c->machine.known);
+    if (oldest <= c->machine.cursor) oldest = ls_manifest_low_watermark(c->machine.known);
     if (!c->from_oldest || c->steps > 0 || oldest <= c->machine.cursor) {
         stop_loop(c, ENDING_BEHIND);
         return LS_OK;

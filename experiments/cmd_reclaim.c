@@ -136,6 +136,10 @@ static ls_result on_timer(void *context, int64_t now_ns, uint32_t kind, uint32_t
     reclaiming *r = context;
     if (r->end != ENDING_NONE) return LS_OK;
     if (kind == TIMER_MACHINE) return feed(r, &(ls_event){.kind = LS_EVENT_TIMER, .now_ns = now_ns});
+    if (ls_signals_count(&r->signals) > 1) { /* what is in flight is not waited for */
+        stop_loop(r, ENDING_FINISHED);
+        return LS_OK;
+    }
     if (ls_signals_count(&r->signals) > 0 && !r->stopping) {
         r->stopping = true;
         ls_result result = feed(r, &(ls_event){.kind = LS_EVENT_STOP, .now_ns = now_ns});
@@ -160,6 +164,9 @@ static ls_result prepare(reclaiming *r)
         .keep_versions = (uint32_t)ls_argument_whole(arguments, "keep-versions"),
         .dry_run = ls_argument_flag(arguments, "dry-run")};
     ls_result result = ls_lake_protocol(arguments, &r->protocol, &r->error);
+    if (result == LS_OK && !r->protocol.floor_check) {
+        result = ls_fail(&r->error, LS_ERROR_INVALID, "--no-floor-check: where versions are deleted, everybody must check floors");
+    }
     if (result == LS_OK && r->config.dry_run && r->config.every_ns > 0) {
         result = ls_fail(&r->error, LS_ERROR_INVALID, "--dry-run and --follow do not go together");
     }

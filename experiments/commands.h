@@ -26,5 +26,6 @@ extern const ls_command ls_command_checkpoint;
 extern const ls_command ls_command_reclaim;
 extern const ls_command ls_command_inspect;
 extern const ls_command ls_command_fsck;
+extern const ls_command ls_command_policy_test;
 
 #endif

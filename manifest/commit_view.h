@@ -14,7 +14,9 @@ typedef enum ls_moment {
     LS_MOMENT_WON,       /* an attempt ended: the commit stands */
     LS_MOMENT_LOST,      /* an attempt ended: someone else took the version */
     LS_MOMENT_THROTTLED, /* an attempt ended: the store refused for load; not a conflict */
-    LS_MOMENT_ABORTED    /* an attempt ended without effect (read failed, store unavailable) */
+    LS_MOMENT_ABORTED,   /* an attempt ended without effect (read failed, store unavailable) */
+    LS_MOMENT_LOOK       /* deciders that look, alone: the newest version's number was found and nothing was read or put yet. An answer
+                            in the future calls the attempt off, without a trace but the request, until then */
 } ls_moment;
 
 typedef struct ls_oracle ls_oracle; /* defined by the simulator alone */
@@ -36,6 +38,7 @@ typedef struct ls_commit_view {
     uint64_t attempts;        /* ended so far, of all outcomes */
     uint64_t versions_passed; /* by which the newest version known grew between the last two sights of it */
     int64_t sight_gap_ns;     /* time between those two sights (0: only one so far) */
+    uint64_t newest_version;  /* at a look: the newest version there is; `manifest` may be older. Else 0 */
     uint32_t own_slot;        /* own row in the table, LS_NO_SLOT before registration */
     const ls_manifest *manifest; /* newest version seen; never NULL */
     ls_oracle *oracle;        /* simulator only, else NULL */
@@ -54,6 +57,7 @@ typedef struct ls_decider {
     void (*decide)(const void *parameters, void *state, ls_random *random, const ls_commit_view *view,
                    ls_commit_decision *decision);
     const void *parameters;
+    bool looks; /* asks to be shown the newest version's number before an attempt goes on (LS_MOMENT_LOOK) */
 } ls_decider;
 
 #endif

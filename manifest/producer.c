@@ -187,7 +187,7 @@ static bool has_work(const ls_producer *p)
 static void begin_attempt(ls_producer *p, int64_t now_ns, ls_actions *actions);
 
 /* Joining and closing carry no batch; towards the policy they count as one pending batch, so that it must answer a time. */
-static void ask_policy(ls_producer *p, ls_moment moment, int64_t now_ns, ls_actions *actions)
+static void consult_policy(ls_producer *p, ls_moment moment, uint64_t newest_version, int64_t now_ns)
 {
     uint32_t pending = p->ready_count;
     if (pending == 0 && has_work(p)) pending = 1;
@@ -200,13 +200,30 @@ static void ask_policy(ls_producer *p, ls_moment moment, int64_t now_ns, ls_acti
                            .retry_after_ns = p->retry_after_ns, .losses_in_row = p->losses_in_row,
                            .throttles_in_row = p->throttles_in_row, .attempts = p->attempts,
                            .versions_passed = p->versions_passed, .sight_gap_ns = p->sight_gap_ns,
-                           .own_slot = p->slot, .manifest = p->known, .oracle = p->protocol->oracle};
+                           .newest_version = newest_version, .own_slot = p->slot, .manifest = p->known,
+                           .oracle = p->protocol->oracle};
     ls_commit_decision decision = {.try_at_ns = LS_NEVER_NS};
     p->protocol->decider.decide(p->protocol->decider.parameters, p->policy_state, &p->random, &view, &decision);
     p->planned_ns = decision.try_at_ns;
     p->batch_limit = decision.batch_limit;
     p->gave_up += decision.gave_up;
+}
+
+static void ask_policy(ls_producer *p, ls_moment moment, int64_t now_ns, ls_actions *actions)
+{
+    consult_policy(p, moment, 0, now_ns);
     if (has_work(p) && p->planned_ns <= now_ns) begin_attempt(p, now_ns, actions);
+}
+
+/* Shows a decider that looks how far the manifest has come; true when it calls the attempt off. Settling a doubt and joining are
+ * no matter of policy. A put in doubt stays so: the next attempt settles it. */
+static bool is_called_off(ls_producer *p, int64_t now_ns)
+{
+    if (!p->protocol->decider.looks || p->settling || !p->joined || !has_work(p)) return false;
+    consult_policy(p, LS_MOMENT_LOOK, p->search.candidate, now_ns);
+    if (p->planned_ns <= now_ns || p->planned_ns == LS_NEVER_NS) return false;
+    p->phase = LS_PRODUCER_IDLE;
+    return true;
 }
 
 /* --- finding and reading the newest version (discovery.h) ---------------------------------------------------------- */
@@ -499,6 +516,7 @@ static ls_result search_replied(ls_producer *p, const ls_store_reply *reply, int
     case LS_SEARCH_ON: ask_next(p, actions); return LS_OK;
     case LS_SEARCH_OVER: break;
     }
+    if (is_called_off(p, now_ns)) return LS_OK;
     if (p->search.candidate != ls_manifest_version(p->known)) {
         read_newest(p, actions);
         return LS_OK;
@@ -507,8 +525,22 @@ static ls_result search_replied(ls_producer *p, const ls_store_reply *reply, int
     return newest_is_known(p, now_ns, actions);
 }
 
+/* Forgets the newest version known and looks again, from the floor. */
+static ls_result search_from_nothing(ls_producer *p, ls_actions *actions)
+{
+    ls_manifest *nothing = ls_manifest_new_empty();
+    if (nothing == NULL) return LS_ERROR_MEMORY;
+    ls_manifest_release(p->known);
+    p->known = nothing;
+    start_search(p, actions);
+    return LS_OK;
+}
+
 static ls_result newest_was_read(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
+    /* A version read in the moment between its deletion and a late winner's put of its name is void, and no newer one continues it. */
+    bool known_may_be_void = p->protocol->floor_check && ls_manifest_version(p->known) > 0;
+    if (reply->status == LS_REPLY_INVALID && known_may_be_void) return search_from_nothing(p, actions);
     if (reply->status != LS_REPLY_OK) {
         read_failed(p, reply, now_ns, actions);
         return LS_OK;
@@ -537,16 +569,11 @@ static void own_version_stands(ls_producer *p, int64_t now_ns, ls_actions *actio
  * floor; if it was our own put, what became of it is what our row says there. */
 static ls_result start_from_floor(ls_producer *p, ls_actions *actions)
 {
-    ls_manifest *nothing = ls_manifest_new_empty();
-    if (nothing == NULL) return LS_ERROR_MEMORY;
-    ls_manifest_release(p->known);
-    p->known = nothing;
     if (p->confirms_put) {
         p->settling = true;
         p->doubtful_version = ls_manifest_version(p->attempt);
     }
-    start_search(p, actions);
-    return LS_OK;
+    return search_from_nothing(p, actions);
 }
 
 static ls_result confirm_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)

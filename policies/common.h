@@ -50,7 +50,8 @@ uint32_t ls_live_producers(const ls_commit_view *view, uint64_t window_versions,
 
 extern const ls_policy ls_policy_immediate, ls_policy_fixed, ls_policy_backoff_none, ls_policy_backoff_full,
     ls_policy_backoff_equal, ls_policy_backoff_decorrelated, ls_policy_aimd, ls_policy_delay, ls_policy_aloha,
-    ls_policy_slotted, ls_policy_linger, ls_policy_oracle, ls_policy_dac, ls_policy_dac_r1, ls_policy_dac_r2,
+    ls_policy_slotted, ls_policy_linger, ls_policy_turns, ls_policy_bbr, ls_policy_headroom,
+    ls_policy_retry_budget, ls_policy_oracle, ls_policy_dac, ls_policy_dac_r1, ls_policy_dac_r2,
     ls_policy_dac_r3;
 
 #endif

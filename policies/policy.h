@@ -5,6 +5,9 @@
  * after every attempt. Parameters are doubles declared in a table (name, unit, default, range, meaning) from which spec
  * validation, `lakestream policies` and the docs come. Names that several policies share mean the same everywhere.
  *
+ * A policy that `looks` is asked once more within an attempt: when the newest version's number is known, before anything is read.
+ * It may then call the attempt off until later. What it calls off is no attempt and is counted as requests alone.
+ *
  * Rules every policy keeps: with a batch pending it answers, sooner or later, with a time that comes (no starvation);
  * moment LS_MOMENT_READY with a standing plan in the future keeps that plan unless the rule says otherwise; randomness
  * comes only from the stream given; state starts as zero bytes.
@@ -15,6 +18,7 @@
 #include "manifest/commit_view.h"
 
 #define LS_POLICY_PARAMETERS_MAX 12u
+#define LS_POLICIES_MAX 64u
 
 typedef struct ls_policy_parameter {
     const char *name;    /* with its unit: base_s, batch_limit, target_share */
@@ -32,6 +36,7 @@ typedef struct ls_policy {
     const ls_policy_parameter *parameters;
     uint32_t parameter_count;
     bool simulator_only; /* the oracle */
+    bool looks;          /* wants LS_MOMENT_LOOK (commit_view.h) */
     void (*decide)(const void *parameters, void *state, ls_random *random, const ls_commit_view *view,
                    ls_commit_decision *decision);
 } ls_policy;
@@ -58,6 +63,10 @@ typedef struct ls_policy_instance {
 /* All policies and presets, in the order in which they are listed. */
 const ls_policy *const *ls_policies(uint32_t *count);
 const ls_policy_preset *ls_policy_presets(uint32_t *count);
+
+/* Adds a policy, which must outlive the process's use of policies; for plug-ins, before anything runs: not safe beside other
+ * threads. LS_ERROR_INVALID if the name is taken or the table is full. */
+ls_result ls_policies_add(const ls_policy *policy, ls_error *error);
 
 /* Fills an instance with the defaults of a policy or preset of that name. LS_ERROR_INVALID (with the nearest name)
  * if there is none. */

@@ -781,7 +781,7 @@ static ls_protocol protocol_of(const ls_explorer_config *config)
     ls_protocol protocol = ls_protocol_default();
     protocol.layout = config->layout;
     protocol.discovery = config->discovery;
-    protocol.decider = (ls_decider){try_at_once, NULL};
+    protocol.decider = (ls_decider){.decide = try_at_once};
     protocol.upload_retry_base_ns = protocol.upload_retry_cap_ns = 0;
     return protocol;
 }

@@ -54,6 +54,7 @@ typedef struct ls_fault_config {
     double trainer_crash_rate_per_s;   /* of the whole job */
     double consumer_crash_rate_per_s;  /* of each rank's reader, at exponential intervals */
     double consumer_restart_s;
+    double worker_crash_rate_per_s;    /* of each colocated loader worker: stops its whole job */
     double reclaimer_crash_rate_per_s; /* of each reclaimer; it starts again after restart_s */
 } ls_fault_config;
 

@@ -12,14 +12,15 @@
 #include "sim/option.h"
 #include "sim/store_config.h"
 
-typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_READ } ls_world_kind;
+typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_READ, LS_WORLD_COLOCATED } ls_world_kind;
 
 typedef enum ls_arrival_law {
     LS_ARRIVAL_POISSON = 0, /* each producer makes batches at exponential intervals */
     LS_ARRIVAL_REGULAR,     /* at fixed intervals with a random phase */
     LS_ARRIVAL_CLOSED,      /* the next batch is ready when the previous one is published: tight retriers */
     LS_ARRIVAL_ONCE,        /* one batch each, all at time 0; the run ends when all are published */
-    LS_ARRIVAL_OPEN         /* attempts arrive as one Poisson stream of rate_per_s, each tries once and is gone */
+    LS_ARRIVAL_OPEN,        /* attempts arrive as one Poisson stream of rate_per_s, each tries once and is gone */
+    LS_ARRIVAL_PREPROCESSED /* the next batch is ready when its samples are prepared (sim/preprocessing.h); its size follows from them */
 } ls_arrival_law;
 
 typedef struct ls_scenario {
@@ -77,6 +78,23 @@ typedef struct ls_scenario {
         double restart_s;                  /* from a crash of the job to its return to a checkpoint */
         uint64_t rollback_checkpoints;     /* it goes back to the newest checkpoint (0) or so many further */
     } trainer;
+    struct { /* what samples cost (sim/preprocessing.h) */
+        uint32_t workload; /* 0: the numbers below; else a named one, whose numbers replace them */
+        uint64_t samples_per_rank;
+        uint64_t sample_bytes;
+        double expansion;
+        ls_law decode;
+        double decode_factor; /* times the workload's decode cost */
+        double transform_s;
+        uint64_t cores_per_producer;
+    } preprocessing;
+    struct { /* loader workers beside the trainer (sim/colocated.h) */
+        double cores_per_rank, trainer_cores_per_rank;
+        uint64_t workers_per_rank;
+        uint64_t prefetch_batches;
+        double memory_bytes_per_node;
+        double read_s;
+    } colocated;
     struct { /* reclaimers (sim/reclaimers.h) */
         uint64_t count;
         double every_s;

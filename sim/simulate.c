@@ -9,9 +9,11 @@
  * the store asks its scheduler for, so a request takes longer before its effect as well as after it; links keep their bandwidth.
  */
 #include "manifest/tgb.h"
+#include "sim/colocated.h"
 #include "sim/engine.h"
 #include "sim/metrics.h"
 #include "sim/mser.h"
+#include "sim/preprocessing.h"
 #include "sim/prices.h"
 #include "sim/queue_world.h"
 #include "sim/read_world.h"
@@ -365,6 +367,11 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
 {
     ls_result outcome = check_faults(scenario, error);
     if (outcome == LS_OK) outcome = ls_trainer_check(scenario, error);
+    if (outcome == LS_OK && scenario->batches.law == LS_ARRIVAL_PREPROCESSED) {
+        ls_preprocessing tried; /* so that a bad law is told as such */
+        outcome = ls_preprocessing_prepare(scenario, seed, replication, &tried, error);
+        if (outcome == LS_OK) ls_preprocessing_release(&tried);
+    }
     if (outcome != LS_OK) return outcome;
     simulation s = {.engine = ls_engine_new(), .scenario = scenario, .watcher = watcher, .seed = seed,
                     .replication = replication, .snapshot_ns = ls_nanoseconds(scenario->warm_up_s)};
@@ -423,6 +430,8 @@ ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64
         outcome = ls_simulate_queue(scenario, seed, replication, result, error);
     } else if (scenario->world == LS_WORLD_READ) {
         outcome = ls_simulate_read(scenario, seed, replication, result, error);
+    } else if (scenario->world == LS_WORLD_COLOCATED) {
+        outcome = ls_simulate_colocated(scenario, seed, replication, result, error);
     } else if (scenario->warm_up_s >= 0) {
         outcome = simulate_commits(scenario, seed, replication, watcher, NULL, result, error);
     } else { /* the same random streams twice: a pilot run tells where the transient ends */

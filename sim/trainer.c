@@ -176,11 +176,18 @@ static ls_result fail_trainer(ls_trainer *t, ls_result result, const char *what)
 
 /* --- steps ------------------------------------------------------------------------------------------------------------ */
 
+double ls_trainer_compute_s(const ls_law_sampler *compute, uint64_t seed, uint64_t replication, uint32_t rank_number, uint64_t step)
+{
+    ls_random stream = ls_random_open(seed, replication, LS_RANDOM_TRAINER, (uint64_t)DRAW_COMPUTE << 32 | rank_number);
+    stream.index = step * LS_LAW_DRAWS_MAX;
+    return ls_law_draw_s(compute, &stream);
+}
+
 static int64_t compute_ns(const ls_trainer *t, uint32_t station, uint64_t step)
 {
-    ls_random stream = draw_stream(t, DRAW_COMPUTE, station);
-    stream.index = (step - t->first_step) * LS_LAW_DRAWS_MAX;
-    return ls_law_draw_ns(&t->compute, &stream);
+    double seconds = ls_trainer_compute_s(&t->compute, t->crew.seed, t->crew.replication, station, step - t->first_step);
+    int64_t ns = ls_nanoseconds(seconds);
+    return ns < LS_LAW_MAX_NS ? ns : LS_LAW_MAX_NS;
 }
 
 static uint64_t mix(uint64_t sum, uint64_t value)

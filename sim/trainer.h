@@ -48,6 +48,10 @@ void ls_trainer_measure(const ls_trainer *trainer, int64_t now_ns, double *value
 uint64_t ls_trainer_steps(const ls_trainer *trainer); /* ended since the beginning, replayed ones counted again */
 uint64_t ls_trainer_step(const ls_trainer *trainer);  /* the global step under way, or to be begun next */
 
+/* What a rank computes on a step, in seconds: a function of these alone, so that baselines meet the same trainer. step counts from
+ * the job's first. */
+double ls_trainer_compute_s(const ls_law_sampler *compute, uint64_t seed, uint64_t replication, uint32_t rank, uint64_t step);
+
 /* The node that a station's reads go through; its checkpointer sits on node 0. */
 uint32_t ls_trainer_node(const ls_trainer *trainer, uint32_t station);
 

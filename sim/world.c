@@ -24,6 +24,7 @@
 #include "policies/oracle.h"
 #include "sim/histogram.h"
 #include "sim/metrics.h"
+#include "sim/preprocessing.h"
 #include "sim/reclaimers.h"
 #include "sim/trainer.h"
 
@@ -102,6 +103,7 @@ struct ls_world {
     uint32_t count;
     bool draining, drained;
     int64_t drained_ns;
+    ls_preprocessing preprocessing; /* batches.law preprocessed */
     ls_trainer *trainer; /* NULL: none */
     ls_reclaimers *reclaimers;
     uint32_t crew_stations;
@@ -272,7 +274,9 @@ ls_world *ls_world_new(const ls_scenario *scenario, uint64_t seed, uint64_t repl
         w->members[i].next_free = i + 1;
     }
     if (w->checks && w->initial != NULL && ls_invariants_created(&w->invariants, w->initial, error) != LS_OK) goto fail;
-    if (gather_crew(w, error) == LS_OK) return w;
+    bool prepares = scenario->batches.law == LS_ARRIVAL_PREPROCESSED;
+    bool complete = !prepares || ls_preprocessing_prepare(scenario, seed, replication, &w->preprocessing, error) == LS_OK;
+    if (complete && gather_crew(w, error) == LS_OK) return w;
     ls_world_free(w);
     return NULL;
 fail:
@@ -302,6 +306,7 @@ void ls_world_free(ls_world *w)
         if (w->later[i] != NULL) clear_life(w->later[i]);
         ls_free(w->later[i]);
     }
+    ls_preprocessing_release(&w->preprocessing);
     ls_trainer_free(w->trainer);
     ls_reclaimers_free(w->reclaimers);
     ls_free(w->node_links);
@@ -733,6 +738,10 @@ static uint64_t draw_bytes(ls_world *w, uint32_t producer, uint64_t offset)
         stream.index = offset - w->origins[producer].base_offset;
         bytes *= exp(sigma * ls_random_normal(&stream) - 0.5 * sigma * sigma);
     }
+    if (s->batches.law == LS_ARRIVAL_PREPROCESSED) {
+        return ls_preprocessing_batch_bytes(&w->preprocessing) +
+               ls_tgb_footer_bytes((uint32_t)s->batches.data_parallel, (uint32_t)s->batches.context_parallel);
+    }
     double least = (double)ls_tgb_footer_bytes((uint32_t)s->batches.data_parallel, (uint32_t)s->batches.context_parallel);
     return (uint64_t)(bytes < least ? least : bytes);
 }
@@ -764,6 +773,7 @@ static double draw_gap_s(ls_world *w, uint32_t producer, bool first)
     const ls_scenario *s = w->scenario;
     ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_ARRIVAL, producer);
     stream.index = w->origins[producer].arrivals++;
+    if (s->batches.law == LS_ARRIVAL_PREPROCESSED) return ls_preprocessing_batch_s(&w->preprocessing, producer, stream.index);
     if (s->batches.law == LS_ARRIVAL_POISSON) return ls_random_exponential(&stream) / s->batches.rate_per_s;
     if (s->batches.law == LS_ARRIVAL_REGULAR) return (first ? ls_random_uniform(&stream) : 1.0) / s->batches.rate_per_s;
     return 0.0;
@@ -817,6 +827,7 @@ static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, 
     switch ((ls_arrival_law)w->scenario->batches.law) {
     case LS_ARRIVAL_POISSON:
     case LS_ARRIVAL_REGULAR:
+    case LS_ARRIVAL_PREPROCESSED:
         return set_timer(w, now_ns + ls_nanoseconds(draw_gap_s(w, m->producer, first)), TIMER_ARRIVAL, client);
     case LS_ARRIVAL_CLOSED: m->holding = true; return LS_OK; /* ready as soon as there is room */
     case LS_ARRIVAL_ONCE:
@@ -1075,7 +1086,8 @@ static ls_result start_member(ls_world *w, uint32_t index, int64_t now_ns)
         ls_event event = {.kind = LS_EVENT_START, .now_ns = now_ns};
         return step(w, index, &event); /* arrivals begin when it has joined */
     }
-    bool waits = w->scenario->batches.law == LS_ARRIVAL_POISSON || w->scenario->batches.law == LS_ARRIVAL_REGULAR;
+    bool waits = w->scenario->batches.law == LS_ARRIVAL_POISSON || w->scenario->batches.law == LS_ARRIVAL_REGULAR ||
+                 w->scenario->batches.law == LS_ARRIVAL_PREPROCESSED;
     return waits ? schedule_arrival(w, index, now_ns, true) : arrive(w, index, now_ns);
 }
 
@@ -1285,7 +1297,8 @@ static double offered_batches(const ls_world *w, double measured_s)
     case LS_ARRIVAL_REGULAR: return s->batches.rate_per_s * (double)w->count * measured_s;
     case LS_ARRIVAL_OPEN: return s->batches.rate_per_s * measured_s;
     case LS_ARRIVAL_ONCE: return (double)w->count;
-    case LS_ARRIVAL_CLOSED: break;
+    case LS_ARRIVAL_CLOSED:
+    case LS_ARRIVAL_PREPROCESSED: break;
     }
     return NAN;
 }

@@ -18,7 +18,7 @@ static void immediate(const void *parameters, void *state, ls_random *random, co
 
 ls_decider lake_immediate(const uint32_t *batch_limit)
 {
-    return (ls_decider){immediate, batch_limit};
+    return (ls_decider){.decide = immediate, .parameters = batch_limit};
 }
 
 void lake_clear(lake *l)

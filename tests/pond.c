@@ -181,13 +181,18 @@ static void note(guest *g, const ls_action *action)
     }
 }
 
-static void feed(guest *g, const ls_event *event)
+static ls_result try_to_feed(guest *g, const ls_event *event)
 {
     ls_actions actions;
     ls_result result = g->reclaimer != NULL ? ls_reclaimer_step(g->reclaimer, event, &actions)
                                             : ls_checkpointer_step(g->checkpointer, event, &actions);
-    CU_ASSERT_EQUAL_FATAL(result, LS_OK);
     for (uint32_t i = 0; i < actions.count; i++) note(g, &actions.item[i]);
+    return result;
+}
+
+static void feed(guest *g, const ls_event *event)
+{
+    CU_ASSERT_EQUAL_FATAL(try_to_feed(g, event), LS_OK);
 }
 
 void guest_start_reclaimer(guest *g, pond *home, ls_reclaimer *reclaimer, const ls_reclaimer_config *config, uint64_t incarnation)
@@ -235,6 +240,18 @@ bool guest_move(guest *g)
     pond_answer(g->home, &request, &reply);
     feed(g, &(ls_event){.kind = LS_EVENT_REPLY, .now_ns = g->home->now_ns, .reply = &reply});
     return true;
+}
+
+ls_result guest_starve(guest *g)
+{
+    if (guest_is_done(g) || g->head == g->tail) return LS_OK;
+    const ls_store_request request = g->queue[g->head++ % GUEST_QUEUE_MAX];
+    ls_store_reply reply;
+    pond_answer(g->home, &request, &reply);
+    ls_fail_allocations_after(0);
+    ls_result result = try_to_feed(g, &(ls_event){.kind = LS_EVENT_REPLY, .now_ns = g->home->now_ns, .reply = &reply});
+    ls_fail_allocations_after(-1);
+    return result;
 }
 
 void guest_run(guest *g)

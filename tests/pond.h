@@ -70,6 +70,9 @@ bool guest_is_done(const guest *g);
 bool guest_move(guest *g);
 void guest_run(guest *g);
 
+/* The same move while no memory is to be had: what the machine says of it. */
+ls_result guest_starve(guest *g);
+
 /* It dies: what it has sent and nobody carried out is forgotten (carry_out: has its effect all the same). */
 void guest_die(guest *g, bool carry_out);
 

@@ -27,6 +27,9 @@ typedef struct diary {
     uint32_t reply_count;
     uint32_t kind, entity;
     ls_store_reply reply; /* the last one; its manifest is ours */
+    ls_key names[8];      /* the first of a list that asked for them */
+    uint64_t name_bytes[8];
+    int64_t name_ages_ns[8];
     uint8_t data[64];
     uint64_t data_offset, data_bytes;
     ls_key data_key;
@@ -60,6 +63,11 @@ static ls_result diary_reply(void *context, int64_t now_ns, uint32_t kind, uint3
     d->entity = entity;
     ls_manifest_release(d->reply.manifest);
     d->reply = *reply;
+    for (uint64_t i = 0; reply->list_keys != NULL && i < reply->list_count && i < 8; i++) {
+        d->names[i] = reply->list_keys[i];
+        d->name_bytes[i] = reply->list_bytes[i];
+        d->name_ages_ns[i] = reply->list_ages_ns[i];
+    }
     d->reply_count++;
     return LS_OK;
 }
@@ -540,6 +548,22 @@ static void test_lists(void)
     CU_ASSERT_EQUAL(d.reply.list_last.number, 2);
     list.key.kind = LS_OBJECT_CHECKPOINT;
     CU_ASSERT_EQUAL(ask(&d, &list)->list_count, 0);
+    CU_ASSERT_PTR_NULL(d.reply.list_keys); /* nobody asked for names */
+    plant(store, "a/lake/checkpoint/00000000004294967303-200.auto");
+    plant(store, "a/lake/checkpoint/00000000008589934599-7.pin");
+    plant(store, "a/lake/checkpoint/00000000008589934599-7.pinned");
+    list = (ls_store_request){.operation = LS_LIST, .key = ls_key_checkpoint(0, 0, (ls_checkpoint_kind)0), .list_limit = 3,
+                              .list_names = true};
+    ls_key automatic = ls_key_checkpoint(4294967303, 200, LS_CHECKPOINT_AUTO), pin = ls_key_checkpoint(8589934599, 7, LS_CHECKPOINT_PIN);
+    CU_ASSERT_EQUAL(ask(&d, &list)->list_count, 2);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.names[0], &automatic), 0);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.names[1], &pin), 0);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.reply.list_last, &pin), 0);
+    CU_ASSERT_EQUAL(d.name_bytes[1], 1);
+    CU_ASSERT(d.name_ages_ns[0] >= 0 && d.name_ages_ns[0] < 60 * LS_NANOSECONDS_PER_SECOND);
+    list.key = automatic;
+    CU_ASSERT_EQUAL(ask(&d, &list)->list_count, 1);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.names[0], &pin), 0);
     close_diary(&d);
     ls_store_destroy(store);
 }

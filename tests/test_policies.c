@@ -549,6 +549,163 @@ static void test_oracle(void)
     close_bench(&b);
 }
 
+/* Trouble since 99 s, throughput 20 against a reserve of 10: at 100 s the wait is up to 2 s, at 103 s up to 8 s. */
+static void test_headroom(void)
+{
+    bench b;
+    open_bench(&b, "headroom", 4);
+    set(&b, "throughput_per_s", 20);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0);
+    b.view.attempt_ns = SECOND;
+    draws(&b, LS_MOMENT_LOST, 0, 2, 1, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    b.view.now_ns += 3 * SECOND;
+    draws(&b, LS_MOMENT_LOST, 0, 8, 4, 0.05);
+    set(&b, "most_wait_s", 5);
+    draws(&b, LS_MOMENT_LOST, 0, 5, 2.5, 0.05);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0); /* the trouble is over: the next begins with its own attempt */
+    draws(&b, LS_MOMENT_LOST, 0, 2, 1, 0.02);
+    close_bench(&b);
+}
+
+/* 12 tokens: two retries, then no more until wins have paid: a win after a retry returns 5, a win without one 1. */
+static void test_retry_budget(void)
+{
+    bench b;
+    open_bench(&b, "retry-budget", 4);
+    set(&b, "capacity", 12);
+    set(&b, "attempts", 10);
+    draws(&b, LS_MOMENT_LOST, 0, 1, 0.5, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    draws(&b, LS_MOMENT_LOST, 0, 2, 1, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    CU_ASSERT_FALSE(b.decision.gave_up);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 1); /* 2 are left */
+    CU_ASSERT_TRUE(b.decision.gave_up);
+    for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_WON), 0);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 1); /* 4 */
+    CU_ASSERT_TRUE(b.decision.gave_up);
+    ask(&b, LS_MOMENT_WON);
+    ask(&b, LS_MOMENT_LOST); /* 5, all taken */
+    CU_ASSERT_FALSE(b.decision.gave_up);
+    ask(&b, LS_MOMENT_WON); /* and returned */
+    ask(&b, LS_MOMENT_LOST);
+    CU_ASSERT_FALSE(b.decision.gave_up);
+    close_bench(&b);
+    open_bench(&b, "retry-budget", 4); /* three attempts are two retries */
+    for (int i = 0; i < 6; i++) {
+        ask(&b, LS_MOMENT_LOST);
+        CU_ASSERT_EQUAL(b.decision.gave_up, i % 3 == 2);
+    }
+    close_bench(&b);
+}
+
+static void bbr_reads(bench *b, int64_t at_s, uint64_t version)
+{
+    ls_manifest_release(b->manifest);
+    b->view.manifest = b->manifest = table(4, 0, version);
+    b->view.now_ns = (100 + at_s) * SECOND + SECOND / 2; /* an attempt of half a second, read at its start */
+    b->view.attempt_ns = SECOND / 2;
+}
+
+/* Four producers. 20 versions in 10 s are 2 a second: while starting the gap is 4 / (2.885 2); three rounds without growth end the
+ * start, and the cycle begins: 4 / (1.25 2), 4 / (0.75 2), 4 / 2. */
+static void test_bbr(void)
+{
+    bench b;
+    open_bench(&b, "bbr", 4);
+    double gap = 4 * 0.1 / 2.885; /* one commit an attempt of 0.1 s is assumed */
+    draws(&b, LS_MOMENT_READY, 0, gap, gap / 2, 0.01);
+    bbr_reads(&b, 0, 100);
+    ask(&b, LS_MOMENT_LOST);
+    bbr_reads(&b, 10, 120);
+    gap = 4 / (2.885 * 2);
+    draws(&b, LS_MOMENT_LOST, 0.5 * gap, 1.5 * gap, gap, 0.01);
+    ask(&b, LS_MOMENT_LOST);
+    for (int64_t at_s = 20; at_s <= 30; at_s += 10) { /* slower: 1 a second, the maximum stays */
+        bbr_reads(&b, at_s, (uint64_t)(100 + at_s));
+        ask(&b, LS_MOMENT_LOST);
+    }
+    bbr_reads(&b, 40, 141);
+    gap = 4 / (1.25 * 2);
+    draws(&b, LS_MOMENT_LOST, 0.5 * gap, 1.5 * gap, gap, 0.02);
+    ask(&b, LS_MOMENT_LOST);
+    bbr_reads(&b, 50, 142);
+    gap = 4 / (0.75 * 2);
+    draws(&b, LS_MOMENT_LOST, 0.5 * gap, 1.5 * gap, gap, 0.03);
+    ask(&b, LS_MOMENT_LOST);
+    bbr_reads(&b, 60, 143);
+    draws(&b, LS_MOMENT_LOST, 1, 3, 2, 0.03);
+    close_bench(&b);
+}
+
+static double look(bench *b, double at_s, uint64_t newest)
+{
+    b->view.now_ns = ls_nanoseconds(at_s);
+    b->view.newest_version = newest;
+    return ask(b, LS_MOMENT_LOOK);
+}
+
+/* Four producers, the own commit is version 100, an attempt takes 1 s: the own turn comes at version 103. */
+static void win_turn(bench *b)
+{
+    b->view.now_ns = 100 * SECOND;
+    b->view.attempt_ns = SECOND;
+    CU_ASSERT_DOUBLE_EQUAL(ask(b, LS_MOMENT_WON), 0.9 * 3, 1e-6); /* lead of three turns */
+}
+
+static void test_turns(void)
+{
+    bench b;
+    open_bench(&b, "turns", 4);
+    CU_ASSERT_TRUE(ls_policy_decider(&b.instance).looks);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_READY), 0); /* a newcomer */
+    CU_ASSERT_EQUAL(look(&b, 100, 105), 0);
+    win_turn(&b);
+    CU_ASSERT_DOUBLE_EQUAL(look(&b, 103, 101), 2 - 0.8, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(look(&b, 104.2, 102), 1 - 0.8, 1e-6);
+    CU_ASSERT_EQUAL(look(&b, 104.4, 103), 0);
+    win_turn(&b); /* a turn that nobody takes: after two attempts without a version it is taken over */
+    CU_ASSERT_DOUBLE_EQUAL(look(&b, 104.2, 102), 1 - 0.8, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(look(&b, 104.4, 102), 0.1, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(look(&b, 106.1, 102), 0.1, 1e-6);
+    CU_ASSERT_EQUAL(look(&b, 106.2, 102), 0);
+    win_turn(&b); /* versions 3.5 s apart: nobody queues */
+    CU_ASSERT_EQUAL(look(&b, 107, 101), 0);
+    CU_ASSERT_EQUAL(ask(&b, LS_MOMENT_LOST), 0);
+    draws(&b, LS_MOMENT_LOST, 0, 1, 0.5, 0.02); /* the second loss: up to one attempt */
+    close_bench(&b);
+}
+
+/* A batch that comes after its turn was due loosens the order: half of the four, so the turn is at 101; a loss tightens it. */
+static void test_turns_loosen(void)
+{
+    bench b;
+    open_bench(&b, "turns", 4);
+    win_turn(&b);
+    b.view.planned_ns = b.view.now_ns - 1;
+    b.view.moment = LS_MOMENT_READY;
+    ls_decider decider = ls_policy_decider(&b.instance);
+    decider.decide(decider.parameters, b.state, &b.random, &b.view, &b.decision);
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_WON), 0.9 * 1, 1e-6);
+    CU_ASSERT_EQUAL(look(&b, 101, 101), 0);
+    for (int i = 0; i < 4; i++) ask(&b, LS_MOMENT_LOST); /* 0.5 * 1.2^4 is above 1 */
+    win_turn(&b);
+    close_bench(&b);
+}
+
+/* Rows that are closed or were not written within 2 M versions do not count: of eight, five are left to wait for four others. */
+static void test_turns_count_the_active(void)
+{
+    bench b;
+    open_bench(&b, "turns", 8);
+    ls_manifest_release(b.manifest);
+    b.view.manifest = b.manifest = table(8, 3, 100);
+    b.view.attempt_ns = SECOND;
+    CU_ASSERT_DOUBLE_EQUAL(ask(&b, LS_MOMENT_WON), 0.9 * 4, 1e-6);
+    close_bench(&b);
+}
+
 /* Every policy and preset: a standing plan stays, refusals honour the store's wish, with something pending a time comes, never before
  * now unless it is the standing plan; the same stream gives the same answers. */
 static void check_properties(const char *name)
@@ -559,12 +716,13 @@ static void check_properties(const char *name)
     open_bench(&twin, name, 20);
     if (b.instance.policy->simulator_only) goto done;
     for (int i = 0; i < 3000; i++) {
-        ls_moment moment = (ls_moment)(1 + ls_random_below(&random, 5));
+        ls_moment moment = (ls_moment)(1 + ls_random_below(&random, b.instance.policy->looks ? 6 : 5));
         b.view.now_ns += (int64_t)ls_random_below(&random, 2 * SECOND);
         b.view.pending_batches = moment == LS_MOMENT_WON ? (uint32_t)ls_random_below(&random, 4) : 1 + (uint32_t)ls_random_below(&random, 4);
         b.view.oldest_ready_ns = b.view.pending_batches > 0 ? b.view.now_ns - (int64_t)ls_random_below(&random, SECOND) : LS_NEVER_NS;
         b.view.attempt_ns = 1 + (int64_t)ls_random_below(&random, SECOND);
         b.view.versions_passed = ls_random_below(&random, 10);
+        b.view.newest_version = moment == LS_MOMENT_LOOK ? 100 + ls_random_below(&random, 10) : 0;
         b.view.sight_gap_ns = (int64_t)ls_random_below(&random, 10 * SECOND);
         b.view.retry_after_ns = moment == LS_MOMENT_THROTTLED ? 3 * SECOND : 0;
         b.view.throttles_in_row = moment == LS_MOMENT_THROTTLED ? 1 + (uint32_t)ls_random_below(&random, 40) : 0;
@@ -627,4 +785,6 @@ LS_SUITE(policies, {"immediate", test_immediate}, {"fixed", test_fixed}, {"back-
          {"dac's readings", test_dac_readings}, {"aimd", test_aimd}, {"delay", test_delay}, {"linger", test_linger},
          {"linger keeps a refusal", test_linger_keeps_refusal}, {"refusals", test_refusals},
          {"aloha's estimate", test_aloha_estimate}, {"aloha finds the contenders", test_aloha_finds_contenders},
+         {"headroom", test_headroom}, {"retry budget", test_retry_budget}, {"bbr", test_bbr},
+         {"turns", test_turns}, {"turns loosen", test_turns_loosen}, {"turns count the active", test_turns_count_the_active},
          {"oracle", test_oracle}, {"properties of all policies", test_properties_of_all}, {"tables", test_tables})

@@ -584,6 +584,41 @@ static void test_copies(void)
     }
 }
 
+/* Memory is short at any one moment: the machine says so and is given up, or can do without; a fresh one finishes. */
+static void test_memory_is_short(void)
+{
+    uint32_t failures = 0;
+    for (uint32_t moves = 0; moves < 50; moves++) {
+        pond p;
+        guest g;
+        ls_reclaimer machine;
+        open_twelve(&p);
+        add_checkpoint(&p, 1, 4, LS_CHECKPOINT_AUTO);
+        add_checkpoint(&p, 2, 8, LS_CHECKPOINT_AUTO);
+        ls_reclaimer_config config = usual();
+        guest_start_reclaimer(&g, &p, &machine, &config, 7);
+        for (uint32_t i = 0; i < moves && guest_move(&g); i++) continue;
+        ls_result result = guest_starve(&g);
+        CU_ASSERT_TRUE(result == LS_OK || result == LS_ERROR_MEMORY);
+        failures += result == LS_ERROR_MEMORY;
+        if (result == LS_OK) guest_run(&g);
+        guest_die(&g, false);
+        guest second = reclaim(&p, &config, 8);
+        CU_ASSERT_EQUAL(second.finished, 1);
+        check_batches(&p, 8, 12);
+        pond_clear(&p);
+    }
+    CU_ASSERT_TRUE(failures >= 4); /* at least: marks, both commits, a page */
+    pond p;
+    ls_reclaimer machine;
+    ls_reclaimer_config config = usual();
+    open_twelve(&p);
+    ls_fail_allocations_after(0);
+    CU_ASSERT_EQUAL(ls_reclaimer_init(&machine, &p.protocol, &config, 1, ls_random_open(1, 0, LS_RANDOM_TEST, 0)), LS_ERROR_MEMORY);
+    ls_fail_allocations_after(-1);
+    pond_clear(&p);
+}
+
 static void test_misuse(void)
 {
     pond p;
@@ -620,4 +655,4 @@ LS_SUITE(reclaimer, {"one round", test_one_round}, {"bounds by hand", test_bound
          {"two reclaimers and a rewind", test_two_reclaimers_and_a_rewind},
          {"rewind in both orders", test_rewind_in_both_orders}, {"late winner", test_late_winner},
          {"void checkpoint", test_void_checkpoint}, {"follow and stop", test_follow_and_stop},
-         {"stop in the middle", test_stop_in_the_middle}, {"copies", test_copies}, {"misuse", test_misuse})
+         {"stop in the middle", test_stop_in_the_middle}, {"copies", test_copies}, {"memory is short", test_memory_is_short}, {"misuse", test_misuse})

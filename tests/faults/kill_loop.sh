@@ -24,6 +24,8 @@ program=${LAKESTREAM:-build/lakestream}
 producers=8 consumers=4 reclaimers=2 data_ranks=2 context_ranks=2
 batches=$((20 + 5 * kills))
 total=$((producers * batches))
+rate=30
+if [[ $1 == s3:* ]]; then rate=12; fi # slow enough that somebody is still there to be killed
 lake=${1%/}/kill-loop-$$-$(date +%s)
 folder=$(mktemp -d)
 declare -A pid_of=() # by role and number: p0 .. p7, c0 .. c3, r0, r1
@@ -38,23 +40,25 @@ clean_up() {
 }
 trap clean_up EXIT
 
+discovery_of() { local names=(list probe gallop); echo "${names[$1 % 3]}"; }
+
 start_p() {
-  "$program" produce --backend "$lake" --producer "$1" --batches "$batches" --rate 30 --bytes 3001 \
-    --data-ranks $data_ranks --context-ranks $context_ranks --policy backoff-full --set base_s=0.01 --set cap_s=0.2 \
+  "$program" produce --backend "$lake" --producer "$1" --batches "$batches" --rate $rate --bytes 3001 \
+    --data-ranks $data_ranks --context-ranks $context_ranks --discovery "$(discovery_of "$1")" --policy backoff-full --set base_s=0.01 --set cap_s=0.2 \
     > "$folder/producer-$1.out" 2> "$folder/producer-$1.err" &
   pid_of[p$1]=$!
 }
 
 # Consumers 0 and 1 read for rank 0,0, the others for rank 1,1. Each goes on from its newest checkpoint.
 start_c() {
-  "$program" consume --backend "$lake" --rank $(($1 / 2)),$(($1 / 2)) --follow --until $total --poll 0.1 --verify \
+  "$program" consume --backend "$lake" --rank $(($1 / 2)),$(($1 / 2)) --follow --until $total --poll 0.1 --verify --discovery "$(discovery_of "$1")" \
     --checkpoint "consumer-$1" --checkpoint-kind named --checkpoint-every 20 --from-checkpoint "consumer-$1" \
     >> "$folder/consumer-$1.out" 2>> "$folder/consumer-$1.err" &
   pid_of[c$1]=$!
 }
 
 start_r() {
-  "$program" reclaim --backend "$lake" --keep-last 1 --grace-s 1 --keep-versions 3 --follow --every-s 0.2 \
+  "$program" reclaim --backend "$lake" --keep-last 1 --grace-s 1 --keep-versions 3 --follow --every-s 0.2 --discovery "$(discovery_of $(($1 + 1)))" \
     >> "$folder/reclaimer-$1.out" 2>> "$folder/reclaimer-$1.err" &
   pid_of[r$1]=$!
 }

@@ -115,6 +115,7 @@ static void test_svg_kept(void)
 {
     expect_part(SVG("<g/>"), "aria-label=\"a &quot;label&quot;\" viewBox=\"0 0 300 200\"><g></g>");
     expect_part(SVG("<g id='a'/><use xlink:href='#a'/>"), "<g id=\"pre-a\"></g>\n<use href=\"#pre-a\">");
+    expect_part(SVG("<use href='#a' xlink:href='#b'/>"), "<use href=\"#pre-a\"></use>");
     expect_part(SVG("<path fill='url(#a)'/>"), "fill=\"url(#pre-a)\"");
     expect_part(SVG("<path fill=\"url('#a')\"/>"), "fill=\"url(#pre-a)\"");
     expect_part(SVG("<g id='a'/><g id='a' x='1'/>"), "<g x=\"1\">");

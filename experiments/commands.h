@@ -13,6 +13,8 @@ extern const ls_command ls_command_sensitivity;
 extern const ls_command ls_command_results;
 extern const ls_command ls_command_merge;
 extern const ls_command ls_command_series;
+extern const ls_command ls_command_calibrate;
+extern const ls_command ls_command_validate;
 extern const ls_command ls_command_fuzz;
 extern const ls_command ls_command_policies;
 extern const ls_command ls_command_presets;

@@ -21,7 +21,8 @@
  *
  * Precedence: defaults, then the store preset in force, then base, then quick's base (with --quick), then the sweep.
  * "store": "x" is short for "store": {"preset": "x"}; the preset is always laid down first, so a swept preset keeps
- * the overrides that base wrote down. A policy is different: parameters belong to a name, so naming a policy drops
+ * the overrides that base wrote down. "store": {"model": "FILE"}, or "store": "FILE.json", lays the numbers of a model file
+ * (model_file.h) where a preset's would be; FILE is relative to the spec. A policy is different: parameters belong to a name, so naming a policy drops
  * what was set for the previous one. "policy": "x" is short for {"name": "x"}; "policy.target_share" sets a parameter
  * of the policy in force.
  *

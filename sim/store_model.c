@@ -42,6 +42,7 @@ typedef struct request_record {
     int64_t before_ns;     /* from the end of the upload to the effect */
     int64_t after_ns;      /* from the effect, or the end of the download, to the reply */
     int64_t after_lost_ns; /* the same for a conditional put that lost */
+    double stretch;        /* factor on all latencies for the load met on arrival */
     uint32_t client;
     uint32_t index;
     uint32_t next_free;
@@ -151,6 +152,8 @@ static ls_result check_config(const ls_store_config *config, ls_error *error)
         {"server_bandwidth_bytes_per_s", offsetof(ls_store_config, server_bandwidth_bytes_per_s), 1e18},
         {"slot_fixed_s", offsetof(ls_store_config, slot_fixed_s), 1e6},
         {"slot_s_per_mib", offsetof(ls_store_config, slot_s_per_mib), 1e6},
+        {"parallelism", offsetof(ls_store_config, parallelism), 1e6},
+        {"parallelism_exponent", offsetof(ls_store_config, parallelism_exponent), 1.0},
         {"write_limit_per_s", offsetof(ls_store_config, write_limit_per_s), 1e12},
         {"read_limit_per_s", offsetof(ls_store_config, read_limit_per_s), 1e12},
         {"key_write_limit_per_s", offsetof(ls_store_config, key_write_limit_per_s), 1e12},
@@ -382,6 +385,22 @@ static uint64_t body_bytes(const ls_store_request *request)
     return request->manifest != NULL ? ls_manifest_encoded_bytes(request->manifest) : request->body_bytes;
 }
 
+/* How much longer than alone a request takes among those present. Taking the number at its arrival gives the mean times of
+ * processor sharing in closed networks (arrival theorem: Reiser, Lavenberg, "Mean-value analysis of closed multichain queuing
+ * networks", JACM 1980) without following the number while it changes. */
+static double stretch(const ls_store_model *model)
+{
+    double present = (double)model->in_flight, limit = model->config.parallelism;
+    if (limit <= 0.0 || present <= 1.0) return 1.0;
+    return fmax(1.0, present / fmin(limit, pow(present, model->config.parallelism_exponent)));
+}
+
+static int64_t stretched_ns(int64_t ns, double factor)
+{
+    double longer = (double)ns * factor;
+    return factor == 1.0 ? ns : longer < (double)LS_LAW_MAX_NS ? (int64_t)longer : LS_LAW_MAX_NS;
+}
+
 static void draw_latency(ls_store_model *model, request_record *record)
 {
     const ls_store_request *request = &record->request;
@@ -391,9 +410,12 @@ static void draw_latency(ls_store_model *model, request_record *record)
     record->before_ns = share_ns;
     record->after_ns = base_ns - share_ns;
     if (request->operation == LS_PUT) record->before_ns += slope_ns(model->config.put_s_per_mib, body_bytes(request));
+    record->stretch = stretch(model);
+    record->before_ns = stretched_ns(record->before_ns, record->stretch);
+    record->after_ns = stretched_ns(record->after_ns, record->stretch);
     if (!record->is_conditional) return;
     int64_t lost_ns = ls_law_draw_ns(&model->samplers[LAW_LOST], &same);
-    record->after_lost_ns = lost_ns > share_ns ? lost_ns - share_ns : 0;
+    record->after_lost_ns = lost_ns > share_ns ? stretched_ns(lost_ns - share_ns, record->stretch) : 0;
 }
 
 /* ---- links ---- */
@@ -835,7 +857,7 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
         if (reply.status == LS_REPLY_EXISTS) record->after_ns = record->after_lost_ns;
         record->after_ns += contention_ns(model, record);
     }
-    record->after_ns += slope_ns(model->config.get_s_per_mib, reply.moved_bytes);
+    record->after_ns += stretched_ns(slope_ns(model->config.get_s_per_mib, reply.moved_bytes), record->stretch);
     record->reply = reply;
     record->phase = PHASE_REPLY;
     if (reply.moved_bytes > 0 && has_links(model, record->client)) {

@@ -7,7 +7,8 @@
  *
  * Two places may do this work, and both draw from here:
  *   producers (batches.law "preprocessed"): the samples of all data ranks of a step on preprocessing.cores_per_producer cores, which
- *     go on with the next batch while the last samples of one are under way: a batch takes max(sum / cores, longest sample)
+ *     go on with the next batch while the last samples of one are under way: a batch keeps the cores busy for sum / cores, is done
+ *     max(sum / cores, longest sample) after its begin, and waits for those before it; so a slow sample costs time, no throughput
  *   colocated workers (sim/colocated.h): the samples of one rank and step in one worker, one after the other
  */
 #ifndef LS_PREPROCESSING_H
@@ -50,8 +51,8 @@ double ls_preprocessing_mean_s(const ls_preprocessing *preprocessing);
 /* Cost of the samples of one data rank in one step, in seconds of a core; the same whenever it is asked. longest_s may be NULL. */
 double ls_preprocessing_slice_s(const ls_preprocessing *preprocessing, uint64_t data_rank, uint64_t step, double *longest_s);
 
-/* How long a producer works on the batch with this source offset. */
-double ls_preprocessing_batch_s(const ls_preprocessing *preprocessing, uint64_t producer, uint64_t offset);
+/* How long the batch with this source offset keeps all its producer's cores busy; and, from its begin, until it is done. */
+double ls_preprocessing_batch_s(const ls_preprocessing *preprocessing, uint64_t producer, uint64_t offset, double *done_s);
 
 /* Bytes of a whole batch's slices, without the footer; and of the stored samples that one data rank needs for a step. */
 uint64_t ls_preprocessing_batch_bytes(const ls_preprocessing *preprocessing);

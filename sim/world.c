@@ -65,6 +65,7 @@ typedef struct origin {
     uint64_t published; /* batches since measurement began */
     uint64_t base_offset, taken, acknowledged; /* source offsets: before the run, taken by any life, known to be committed */
     int64_t crashed_ns; /* LS_NEVER_NS: not down */
+    int64_t cores_free_ns; /* batches.law preprocessed: when the cores begin the next batch */
     uint32_t arrivals;  /* drawn so far */
     uint32_t client;    /* the newest life; NO_CLIENT while there is none */
     uint32_t lives;     /* started so far */
@@ -660,6 +661,7 @@ static ls_result note_joined(ls_world *w, uint32_t client, uint64_t source_offse
         w->sum.recovery_s += ls_seconds(now_ns - o->crashed_ns);
         o->crashed_ns = LS_NEVER_NS;
     }
+    o->cores_free_ns = now_ns;
     return schedule_arrival(w, client, now_ns, false);
 }
 
@@ -773,10 +775,20 @@ static double draw_gap_s(ls_world *w, uint32_t producer, bool first)
     const ls_scenario *s = w->scenario;
     ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_ARRIVAL, producer);
     stream.index = w->origins[producer].arrivals++;
-    if (s->batches.law == LS_ARRIVAL_PREPROCESSED) return ls_preprocessing_batch_s(&w->preprocessing, producer, stream.index);
     if (s->batches.law == LS_ARRIVAL_POISSON) return ls_random_exponential(&stream) / s->batches.rate_per_s;
     if (s->batches.law == LS_ARRIVAL_REGULAR) return (first ? ls_random_uniform(&stream) : 1.0) / s->batches.rate_per_s;
     return 0.0;
+}
+
+/* When a producer's next batch is prepared, the one before being delivered now. */
+static int64_t prepared_ns(ls_world *w, uint32_t producer, int64_t now_ns)
+{
+    origin *o = &w->origins[producer];
+    double done_s, share_s = ls_preprocessing_batch_s(&w->preprocessing, producer, o->arrivals++, &done_s);
+    int64_t begin_ns = o->cores_free_ns;
+    o->cores_free_ns = begin_ns + ls_nanoseconds(share_s);
+    int64_t ready_ns = begin_ns + ls_nanoseconds(done_s);
+    return ready_ns > now_ns ? ready_ns : now_ns;
 }
 
 static ls_result deliver_batch(ls_world *w, uint32_t index, int64_t now_ns);
@@ -827,8 +839,10 @@ static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, 
     switch ((ls_arrival_law)w->scenario->batches.law) {
     case LS_ARRIVAL_POISSON:
     case LS_ARRIVAL_REGULAR:
-    case LS_ARRIVAL_PREPROCESSED:
         return set_timer(w, now_ns + ls_nanoseconds(draw_gap_s(w, m->producer, first)), TIMER_ARRIVAL, client);
+    case LS_ARRIVAL_PREPROCESSED:
+        if (first) w->origins[m->producer].cores_free_ns = now_ns;
+        return set_timer(w, prepared_ns(w, m->producer, now_ns), TIMER_ARRIVAL, client);
     case LS_ARRIVAL_CLOSED: m->holding = true; return LS_OK; /* ready as soon as there is room */
     case LS_ARRIVAL_ONCE:
         return m->next_offset == w->origins[m->producer].base_offset ? set_timer(w, now_ns, TIMER_ARRIVAL, client) : LS_OK;
@@ -840,6 +854,7 @@ static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, 
 static ls_result deliver_batch(ls_world *w, uint32_t client, int64_t now_ns)
 {
     member *m = life_of(w, client);
+    if (m->holding) w->origins[m->producer].cores_free_ns = now_ns; /* production had paused */
     m->holding = false;
     if (w->draining && !takes_again(w, m)) return look_for_end(w, now_ns);
     uint64_t offset = m->next_offset++;

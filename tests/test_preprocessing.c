@@ -32,16 +32,18 @@ static void test_by_hand(void)
 {
     ls_scenario s = constant_scenario();
     ls_preprocessing p = prepared(&s);
-    double longest_s;
+    double longest_s, done_s;
     CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_slice_s(&p, 0, 0, &longest_s), 0.8, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(longest_s, 0.1, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_batch_s(&p, 0, 0), 32 * 0.1 / 16, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_batch_s(&p, 0, 0, &done_s), 32 * 0.1 / 16, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(done_s, 0.2, 1e-12);
     CU_ASSERT_EQUAL(ls_preprocessing_batch_bytes(&p), 32000);
     CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_stored_bytes(&p), 160, 1e-9);
     s.preprocessing.decode_factor = 3;
     s.preprocessing.cores_per_producer = 1000; /* more cores than samples: the longest sample */
     p = prepared(&s);
-    CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_batch_s(&p, 0, 0), 0.28, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_batch_s(&p, 0, 0, &done_s), 32 * 0.28 / 1000, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(done_s, 0.28, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_mean_s(&p), 0.28, 1e-12);
 }
 
@@ -54,8 +56,9 @@ static void test_streams(void)
     CU_ASSERT_EQUAL(ls_preprocessing_slice_s(&p, 1, 7, NULL), ls_preprocessing_slice_s(&p, 1, 7, NULL));
     CU_ASSERT_NOT_EQUAL(ls_preprocessing_slice_s(&p, 1, 7, NULL), ls_preprocessing_slice_s(&p, 1, 8, NULL));
     CU_ASSERT_NOT_EQUAL(ls_preprocessing_slice_s(&p, 1, 7, NULL), ls_preprocessing_slice_s(&p, 2, 7, NULL));
-    CU_ASSERT_NOT_EQUAL(ls_preprocessing_batch_s(&p, 0, 3), ls_preprocessing_batch_s(&p, 1, 3));
-    double sum_s = 0;
+    double sum_s = 0, done_s;
+    CU_ASSERT_NOT_EQUAL(ls_preprocessing_batch_s(&p, 0, 3, &done_s), ls_preprocessing_batch_s(&p, 1, 3, &done_s));
+    CU_ASSERT_EQUAL(ls_preprocessing_batch_s(&p, 1, 3, &done_s), ls_preprocessing_batch_s(&p, 1, 3, &done_s));
     for (uint64_t step = 0; step < 4000; step++) sum_s += ls_preprocessing_slice_s(&p, 0, step, NULL);
     double mean_s = 0.1 * exp(0.32) + 0.01, deviation_s = 0.1 * exp(0.32) * sqrt(exp(0.64) - 1);
     CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_mean_s(&p), mean_s, 1e-9);
@@ -83,7 +86,7 @@ static void test_workloads(void)
         ls_preprocessing p = prepared(&s);
         CU_ASSERT(isfinite(ls_preprocessing_mean_s(&p)));
         CU_ASSERT_EQUAL(p.samples_per_rank, w->samples_per_rank);
-        double tail_s = w->decode.tail_scale_s * 2; /* Pareto of shape 2: mean 2 x least */
+        double tail_s = w->decode.tail_scale_s * 1.5; /* Pareto of shape 3: mean 3 / 2 of the least */
         double body_s = w->decode.scale_s * exp(w->decode.shape * w->decode.shape / 2);
         double mean_s = (1 - w->decode.tail_share) * body_s + w->decode.tail_share * tail_s + w->transform_s;
         CU_ASSERT_DOUBLE_EQUAL(ls_preprocessing_mean_s(&p), mean_s, 1e-9);
@@ -125,6 +128,25 @@ static void test_pace(void)
     CU_ASSERT_DOUBLE_EQUAL(r.values[LS_METRIC_READ_AMPLIFICATION], 1 + footer / slice, 1e-4);
 }
 
+/* More cores than samples: a batch is done after its longest sample, 0.1 s, yet the cores are free after 32 x 0.1 / 64: 20 a second. */
+static void test_slow_samples_cost_no_throughput(void)
+{
+    ls_scenario s = constant_scenario();
+    s.batches.law = LS_ARRIVAL_PREPROCESSED;
+    s.preprocessing.cores_per_producer = 64;
+    s.store.conditional_won = s.store.conditional_lost = ls_test_constant(0.001);
+    s.producers.count = 1;
+    s.warm_up_s = 10;
+    s.duration_s = 60;
+    ls_run_result r = ls_test_simulate(&s, 1, 0);
+    CU_ASSERT_DOUBLE_EQUAL(r.values[LS_METRIC_PUBLISHED_RATE], 20, 0.1);
+    s.preprocessing.decode = (ls_law){.law = LS_LAW_CONSTANT, .scale_s = 0.09, .tail_share = 0.001, .tail_scale_s = 10, .tail_shape = 3, .draws = 1};
+    s.upload.backlog_batches = 10000;
+    s.duration_s = 1000; /* mean of a sample: 0.999 x 0.09 + 0.001 x 15 + 0.01 */
+    r = ls_test_simulate(&s, 1, 0);
+    CU_ASSERT_DOUBLE_EQUAL(r.values[LS_METRIC_PUBLISHED_RATE], 64 / (32 * (0.08991 + 0.015 + 0.01)), 0.5);
+}
+
 static void test_bad_law(void)
 {
     ls_scenario s = constant_scenario();
@@ -137,4 +159,5 @@ static void test_bad_law(void)
 }
 
 LS_SUITE(preprocessing, {"costs by hand", test_by_hand}, {"streams", test_streams}, {"workloads", test_workloads},
-         {"producers at the pace of their cores", test_pace}, {"a law that makes no sense", test_bad_law})
+         {"producers at the pace of their cores", test_pace}, {"slow samples cost time, not throughput", test_slow_samples_cost_no_throughput},
+         {"a law that makes no sense", test_bad_law})

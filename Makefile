@@ -68,8 +68,8 @@ test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
 	LAKESTREAM=$(PROGRAM) $(RUNNER) $(SUITE)
 
 # The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
-EXPERIMENTS = f7-manifest-growth f3-producers f6-read-amplification f8-failures c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
-STUDIES  = f7-manifest-growth
+EXPERIMENTS = f1-end-to-end f2-step-latency f7-manifest-growth f3-producers f6-read-amplification f8-failures c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+STUDIES  = f1-end-to-end f7-manifest-growth
 QUICK    = $(if $(FULL),,--quick)
 DATABASE = results/figures$(if $(FULL),-full,).db
 

@@ -4,6 +4,8 @@ rows = int(system(sprintf("awk 'NR > 1' '%s' | wc -l", data)))
 width = 1150; height = 170 + 30 * rows
 load "style.gp"
 nominal = system(sprintf("awk -F '\\t' 'NR == 2 {print $5}' '%s'", data)) + 0
+# A single run has no interval.
+margin(name) = column(name) >= 0 ? column(name) : 0
 set multiplot layout 1,2 margins 0.25,0.97,95.0/height,1-80.0/height spacing 0.06,0.1 title title_text font ",15" noenhanced
 set yrange [rows - 0.5:-0.5]
 set ytics nomirror scale 0 noenhanced
@@ -15,8 +17,8 @@ set xtics rotate by 0 autofreq
 set title sprintf("One at a time (nominally %.4g)", nominal)
 plot data using (column("at_low") / 2):0:(abs(column("at_low")) / 2):(0.32):ytic(1) with boxxyerror fillstyle solid 0.75 noborder linecolor rgb "#0072b2" title "low end", \
   data using (column("at_high") / 2):0:(abs(column("at_high")) / 2):(0.32) with boxxyerror fillstyle solid 0.75 noborder linecolor rgb "#d55e00" title "high end", \
-  data using "at_low":0:"at_low.half_width" with xerrorbars pointtype -1 linewidth 1 linecolor rgb "#444444" notitle, \
-  data using "at_high":0:"at_high.half_width" with xerrorbars pointtype -1 linewidth 1 linecolor rgb "#444444" notitle
+  data using (column("at_low")):0:(margin("at_low.half_width")) with xerrorbars pointtype -1 linewidth 1 linecolor rgb "#444444" notitle, \
+  data using (column("at_high")):0:(margin("at_high.half_width")) with xerrorbars pointtype -1 linewidth 1 linecolor rgb "#444444" notitle
 unset arrow 1
 unset key
 set format y ""

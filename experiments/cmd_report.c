@@ -108,7 +108,7 @@ static void remove_drawings(const report_job *job)
 {
     static const char *const suffixes[] = {".tsv", ".svg", LS_SENSITIVITY_SUFFIX ".tsv", LS_SENSITIVITY_SUFFIX ".svg"};
     for (uint32_t i = 0; i < job->name_count; i++) {
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4 && strchr(job->names[i], '/') == NULL; k++) {
             char *path = ls_figure_path(job->figure.folder, job->names[i], suffixes[k]);
             if (path != NULL) unlink(path);
             ls_free(path);

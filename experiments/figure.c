@@ -47,13 +47,22 @@ static char *find_script_near(const char *folder, const char *name)
     return found;
 }
 
+/* Names come from the database; one with a folder in it would lead out of ours. */
+static ls_result check_name(const char *name, ls_error *error)
+{
+    if (strchr(name, '/') == NULL && name[0] != '\0') return LS_OK;
+    return ls_fail(error, LS_ERROR_INVALID, "the experiment's name \"%.100s\" is no file name; rename it to draw it",
+                   name);
+}
+
 ls_result ls_figure_script(const ls_figure_job *job, const ls_stored_experiment *e, char **script, ls_error *error)
 {
+    ls_result result = check_name(e->name, error);
+    if (result != LS_OK) return result;
     char *stored = ls_folder_of(e->path);
     if (stored == NULL) return out_of_memory(error);
     const char *folder = job->script_folder != NULL ? job->script_folder : stored;
     *script = find_script_near(folder, ls_is_sensitivity(e->name) ? "sensitivity" : e->name);
-    ls_result result = LS_OK;
     if (*script == NULL) {
         result =
             ls_fail(error, LS_ERROR_INVALID,
@@ -134,6 +143,8 @@ static ls_result make_table(const ls_stored_experiment *e, ls_text *table, ls_er
 
 ls_result ls_figure_table(const ls_figure_job *job, const ls_stored_experiment *e, ls_error *error)
 {
+    ls_result named = check_name(e->name, error);
+    if (named != LS_OK) return named;
     char *path = ls_figure_path(job->folder, e->name, ".tsv");
     ls_text table = {0};
     ls_result result = path != NULL ? make_table(e, &table, error) : out_of_memory(error);

@@ -21,7 +21,7 @@ typedef struct ls_figure_job {
 /* folder/name followed by suffix; the caller frees it. NULL when out of memory. */
 char *ls_figure_path(const char *folder, const char *name, const char *suffix);
 
-/* Writes folder/<name>.tsv. LS_ERROR_IO, LS_ERROR_MEMORY. */
+/* Writes folder/<name>.tsv. LS_ERROR_INVALID for a name that is no file name; LS_ERROR_IO, LS_ERROR_MEMORY. */
 ls_result ls_figure_table(const ls_figure_job *job, const ls_stored_experiment *experiment, ls_error *error);
 
 /* The path of the experiment's script; the caller frees it. LS_ERROR_INVALID when there is none. */

@@ -184,17 +184,20 @@ static bool is_background(const svg_writer *w, const char *name, const char *con
 
 static void add_attributes(svg_writer *w, const char *element, const char *const *attributes)
 {
-    bool background = is_background(w, element, attributes), root = w->depth == 0;
+    static const char *const replaced[] = {"width", "height", "role", "aria-label"};
+    bool background = is_background(w, element, attributes), root = w->depth == 0, referred = false;
     for (size_t i = 0; attributes[i] != NULL; i += 2) {
         const char *name = attributes[i], *value = attributes[i + 1];
         bool reference = strcmp(name, "href") == 0 || strcmp(name, "xlink:href") == 0;
         bool dropped = strncmp(name, "on", 2) == 0 || strncmp(name, "xmlns", 5) == 0 || strcmp(name, "style") == 0 ||
                        strcmp(name, "class") == 0 || (background && strcmp(name, "fill") == 0) ||
-                       (root && (strcmp(name, "width") == 0 || strcmp(name, "height") == 0)) ||
+                       (root && in_list(replaced, sizeof replaced / sizeof replaced[0], name)) ||
                        /* The page has a font for all figures; Symbol alone means other letters. */
                        (strcmp(name, "font-family") == 0 && strcmp(value, "Symbol") != 0);
         if (reference) {
-            add_reference(w, value);
+            /* Old and new spelling become one attribute. */
+            if (!referred) add_reference(w, value);
+            referred = true;
         } else if (strcmp(name, "id") == 0) {
             if (!new_id(w, value)) continue;
             ls_text_format(w->text, " id=\"%s-", w->prefix);

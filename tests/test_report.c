@@ -8,9 +8,11 @@
 
 #include <expat.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a page holds, as Expat sees it. */
 typedef struct seen {
@@ -113,6 +115,7 @@ static void test_svg_kept(void)
 {
     expect_part(SVG("<g/>"), "aria-label=\"a &quot;label&quot;\" viewBox=\"0 0 300 200\"><g></g>");
     expect_part(SVG("<g id='a'/><use xlink:href='#a'/>"), "<g id=\"pre-a\"></g>\n<use href=\"#pre-a\">");
+    expect_part(SVG("<use href='#a' xlink:href='#b'/>"), "<use href=\"#pre-a\"></use>");
     expect_part(SVG("<path fill='url(#a)'/>"), "fill=\"url(#pre-a)\"");
     expect_part(SVG("<path fill=\"url('#a')\"/>"), "fill=\"url(#pre-a)\"");
     expect_part(SVG("<g id='a'/><g id='a' x='1'/>"), "<g x=\"1\">");
@@ -310,6 +313,31 @@ static void test_problems(void)
     ls_results_close(results);
 }
 
+/* A name that would lead out of the folder draws nothing, and the page says so. */
+static void test_wandering_name(void)
+{
+    static const char *const names[] = {"../wandering"};
+    sqlite3 *database = NULL;
+    size_t length;
+    remove(ls_test_path("wander.db"));
+    ls_results_close(ls_planted_results("wander.db", "wander", SPEC, means, 2));
+    CU_ASSERT_EQUAL(sqlite3_open(ls_test_path("wander.db"), &database), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(database, "UPDATE experiments SET name = '../wandering'", NULL, NULL, NULL),
+                    SQLITE_OK);
+    sqlite3_close(database);
+    ls_results *results = NULL;
+    CU_ASSERT_EQUAL_FATAL(ls_results_open(ls_test_path("wander.db"), LS_RESULTS_READ, &results, NULL), LS_OK);
+    char *page = page_of(results, names, 1, &length);
+    seen s;
+    CU_ASSERT_TRUE(look(page, length, &s));
+    CU_ASSERT_EQUAL(s.svgs, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.text.bytes, "is no file name"));
+    CU_ASSERT_TRUE(access(ls_test_path("../wandering.tsv"), F_OK) != 0);
+    ls_text_free(&s.text);
+    ls_free(page);
+    ls_results_close(results);
+}
+
 /* The page of nothing, and each allocation failing in turn. */
 static void test_limits(void)
 {
@@ -384,4 +412,5 @@ static void test_command(void)
 LS_SUITE(report, {"SVG: what stays", test_svg_kept}, {"SVG: what goes", test_svg_dropped},
          {"SVG: what is none", test_svg_refused}, {"markup", test_markup}, {"the page", test_page},
          {"a study of assumptions", test_sensitivity_panel}, {"problems are told", test_problems},
-         {"nothing, and no memory", test_limits}, {"the command", test_command})
+         {"a name that leads away", test_wandering_name}, {"nothing, and no memory", test_limits},
+         {"the command", test_command})

@@ -16,7 +16,7 @@ set xrange [3:350]
 set xtics (4, 16, 64, 256)
 set xlabel "producers"
 unset key
-set yrange [0.1:1000]
+set yrange [0.01:1000]
 set format y "$%g"
 do for [k=1:m] {
   s = item(stores, k)

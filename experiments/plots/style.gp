@@ -43,5 +43,7 @@ set linetype 22 linecolor rgb "#888888" linewidth 2 pointtype 2  pointsize 1.0 d
 
 # The distinct values of a column, in order of appearance, as one string with | between them; word i of it by item().
 column_values(name) = system(sprintf("awk -F '\\t' 'NR==1 {for (i=1;i<=NF;i++) if ($i==\"%s\") c=i; next} !seen[$c]++ {printf \"%%s%%s\", n++ ? \"|\" : \"\", $c}' '%s'", name, data))
-item(list, i) = system(sprintf("echo '%s' | cut -d '|' -f %d", list, i))
-items(list) = int(system(sprintf("echo '%s' | awk -F '|' '{print NF}'", list)))
+first_of(list) = strstrt(list, "|") > 0 ? list[1:strstrt(list, "|")-1] : list
+rest_of(list) = strstrt(list, "|") > 0 ? list[strstrt(list, "|")+1:*] : ""
+item(list, i) = i <= 1 ? first_of(list) : item(rest_of(list), i - 1)
+items(list) = list eq "" ? 0 : strstrt(list, "|") > 0 ? 1 + items(rest_of(list)) : 1

@@ -1,5 +1,6 @@
 /* fuzz_spec.c - arbitrary bytes as a spec (libFuzzer): refused with a message, or resolved to points whose canonical
  * form reads back to the same scenario. Uses the small vocabulary of the tests and needs none of the simulator. */
+#include "experiments/sensitivity.h"
 #include "experiments/spec.h"
 #include "experiments/text.h"
 
@@ -72,6 +73,19 @@ static void check_round_trip(const ls_vocabulary *vocabulary, const ls_spec_poin
     ls_text_free(&text);
 }
 
+/* What a spec says of its assumptions makes a second spec that reads. */
+static void check_second(const ls_vocabulary *vocabulary, const ls_spec *spec)
+{
+    ls_spec *second = NULL;
+    ls_error error;
+    if (spec->sensitivity == NULL || spec->sensitivity->samples > 64) return;
+    char *text = ls_sensitivity_spec_text(spec);
+    require(text != NULL);
+    require(ls_spec_parse("second.json", text, strlen(text), vocabulary, spec->quick, &second, &error) == LS_OK);
+    ls_free(text);
+    ls_spec_free(second);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const ls_vocabulary vocabulary = {options, sizeof options / sizeof options[0], presets, 2, metrics, 2};
@@ -84,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (spec == NULL) continue;
         require(spec->point_count >= 1 && spec->replications.minimum <= spec->replications.maximum);
         check_round_trip(&vocabulary, &spec->points[spec->point_count - 1]);
+        check_second(&vocabulary, spec);
         ls_spec_free(spec);
     }
     return 0;

@@ -43,9 +43,10 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@ar rcs $@ $^
 
+# Plug-ins call the program's own functions: all of the library goes in, and its names are exported.
 $(PROGRAM): $(BUILD)/experiments/main.o $(LIBRARY)
 	@echo "link $@"
-	@$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS)
+	@$(CC) $(SANITIZE) -rdynamic -o $@ $< -Wl,--whole-archive $(LIBRARY) -Wl,--no-whole-archive $(LDLIBS)
 
 $(RUNNER): $(TEST_OBJECTS) $(LIBRARY)
 	@echo "link $@"
@@ -59,13 +60,16 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/experiments/report_assets.o: experiments/report.css experiments/report.js
+
 library: $(LIBRARY)
 
 test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
 	LAKESTREAM=$(PROGRAM) $(RUNNER) $(SUITE)
 
 # The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
-EXPERIMENTS = f7-manifest-growth f3-producers f8-failures t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+EXPERIMENTS = f7-manifest-growth f3-producers f6-read-amplification f8-failures c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+STUDIES  = f7-manifest-growth
 QUICK    = $(if $(FULL),,--quick)
 DATABASE = results/figures$(if $(FULL),-full,).db
 
@@ -78,6 +82,9 @@ figures: ## set up, build, run the experiments and draw them (FULL=1: the whole 
 	  if [ $$name = f8-failures ]; then $(PROGRAM) series experiments/$$name.json $(QUICK) -o results/figures/$$name-series.tsv; fi; \
 	  $(PROGRAM) plot experiments/$$name.json -i $(DATABASE) -o results/figures; \
 	done
+	@set -e; for name in $(STUDIES); do $(PROGRAM) sensitivity experiments/$$name.json -o $(DATABASE) -j$(JOBS) $(QUICK); done
+	@$(PROGRAM) report $(EXPERIMENTS:%=experiments/%.json) -i $(DATABASE) -o results/figures/report.html
+	@echo "figures: open results/figures/report.html: every figure with its question and answer"
 	@echo "figures: the pictures are in results/figures (SVG and PNG), the numbers in $(DATABASE)"
 
 check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server

@@ -377,6 +377,20 @@ static ls_result verify_slice(ls_loop *loop, const loop_request *request, const 
     return judge(loop, request, result, &error, reply);
 }
 
+/* A whole object read for the sake of one slice. */
+static ls_result decode_whole(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
+                              ls_store_reply *reply)
+{
+    ls_result result = decode_footer(loop, request, object, reply);
+    if (result != LS_OK || reply->status != LS_REPLY_OK) return result;
+    const ls_slice *slice = &reply->slice;
+    ls_error error = {""};
+    bool inside = slice->offset <= object->body_bytes && slice->bytes <= object->body_bytes - slice->offset;
+    result = inside ? ls_tgb_verify_slice(slice, (const uint8_t *)object->body + slice->offset, (size_t)slice->bytes, &error)
+                    : ls_fail(&error, LS_ERROR_CORRUPT, "the slice lies outside the object");
+    return judge(loop, request, result, &error, reply);
+}
+
 static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
                            ls_store_reply *reply)
 {
@@ -384,6 +398,7 @@ static ls_result interpret(ls_loop *loop, const loop_request *request, const ls_
     bool is_data = wanted->key.kind == LS_OBJECT_DATA;
     if (is_manifest_key(wanted) && wanted->range != LS_RANGE_SPAN) return decode_manifest(loop, request, object, reply);
     if (is_data && wanted->range == LS_RANGE_SUFFIX) return decode_footer(loop, request, object, reply);
+    if (is_data && wanted->range == LS_RANGE_WHOLE && wanted->for_slice) return decode_whole(loop, request, object, reply);
     if (is_data && wanted->range == LS_RANGE_SPAN && wanted->slice.bytes > 0) {
         return verify_slice(loop, request, object, reply);
     }
@@ -402,12 +417,55 @@ static ls_result take_body(ls_loop *loop, const loop_request *request, const ls_
     if (result != LS_OK || !hand_over) return result;
     if (wanted->range == LS_RANGE_SPAN) offset = wanted->range_offset;
     if (wanted->range == LS_RANGE_SUFFIX) offset = object->object_bytes - object->body_bytes;
+    if (wanted->range == LS_RANGE_WHOLE && wanted->for_slice) {
+        const ls_slice *slice = &reply->slice;
+        return loop->handler->data(loop->context, request->entity, &wanted->key, slice->offset,
+                                   (const uint8_t *)object->body + slice->offset, slice->bytes);
+    }
     return loop->handler->data(loop->context, request->entity, &wanted->key, offset, object->body, object->body_bytes);
+}
+
+/* The names of one page as the protocol wants them; arrays of as many places as the page has keys, or NULL. */
+typedef struct page_names {
+    ls_key *keys;
+    uint64_t *bytes;
+    int64_t *ages_ns;
+    int64_t now_s; /* since 1970 */
+} page_names;
+
+static void free_names(page_names *names)
+{
+    ls_free(names->keys);
+    ls_free(names->bytes);
+    ls_free(names->ages_ns);
+}
+
+static ls_result make_names(const loop_request *request, const ls_object_reply *object, page_names *names,
+                            ls_store_reply *reply)
+{
+    bool wanted = request->request.operation == LS_LIST && request->request.list_names && object->status == LS_REPLY_OK;
+    if (!wanted || object->key_count == 0) return LS_OK;
+    names->keys = ls_allocate_array(object->key_count, sizeof *names->keys);
+    names->bytes = ls_allocate_array(object->key_count, sizeof *names->bytes);
+    names->ages_ns = ls_allocate_array(object->key_count, sizeof *names->ages_ns);
+    names->now_s = (int64_t)time(NULL);
+    reply->list_keys = names->keys;
+    reply->list_bytes = names->bytes;
+    reply->list_ages_ns = names->ages_ns;
+    return names->keys != NULL && names->bytes != NULL && names->ages_ns != NULL ? LS_OK : LS_ERROR_MEMORY;
+}
+
+/* Ages only delay deletions; so what clocks that differ say of the future counts as now. */
+static int64_t age_ns(int64_t now_s, int64_t made_s)
+{
+    if (made_s >= now_s) return 0;
+    return now_s - made_s < LS_NEVER_NS / LS_NANOSECONDS_PER_SECOND ? (now_s - made_s) * LS_NANOSECONDS_PER_SECOND
+                                                                    : LS_NEVER_NS;
 }
 
 /* Counts our names in a page into the reply; returns the greatest name of all, ours or not (NULL: there is none). */
 static const char *read_names(const ls_loop *loop, const loop_request *request, const ls_object_reply *object,
-                              ls_store_reply *reply)
+                              const page_names *names, ls_store_reply *reply)
 {
     const char *greatest = NULL, *greatest_of_ours = NULL;
     for (uint32_t i = 0; i < object->key_count; i++) {
@@ -416,6 +474,12 @@ static const char *read_names(const ls_loop *loop, const loop_request *request, 
         if (greatest == NULL || strcmp(name, greatest) > 0) greatest = name;
         if (strncmp(name, loop->prefix, loop->prefix_length) != 0) continue;
         if (ls_key_parse(name + loop->prefix_length, &key) != LS_OK || key.kind != request->request.key.kind) continue;
+        if (names->keys != NULL) {
+            names->keys[reply->list_count] = key;
+            names->bytes[reply->list_count] = object->key_bytes == NULL ? 0 : object->key_bytes[i];
+            names->ages_ns[reply->list_count] =
+                object->key_modified_s == NULL ? 0 : age_ns(names->now_s, object->key_modified_s[i]);
+        }
         reply->list_count++;
         if (greatest_of_ours != NULL && strcmp(name, greatest_of_ours) <= 0) continue;
         greatest_of_ours = name;
@@ -428,10 +492,10 @@ static const char *read_names(const ls_loop *loop, const loop_request *request, 
 /* Takes a page in. Sets *again when it held nothing of ours and there is more: the next page is then on its way. A page
  * that claims more but names nothing to go on from must not pass for the end: floors might lie beyond. */
 static ls_result take_page(ls_loop *loop, const loop_request *request, const ls_object_reply *object,
-                           ls_store_reply *reply, bool *again)
+                           const page_names *names, ls_store_reply *reply, bool *again)
 {
     if (request->request.operation != LS_LIST || object->status != LS_REPLY_OK) return LS_OK;
-    const char *greatest = read_names(loop, request, object, reply);
+    const char *greatest = read_names(loop, request, object, names, reply);
     if (reply->list_count > 0 || !reply->list_truncated) return LS_OK;
     if (greatest == NULL) {
         reply->status = LS_REPLY_UNAVAILABLE;
@@ -459,15 +523,18 @@ static void deliver(ls_loop *loop, const loop_request *request, const ls_object_
                             .object_bytes = object->object_bytes,
                             .retry_after_ns = object->retry_after_ns};
     bool again = false;
+    page_names names = {0};
     if (!is_everyday(object->status)) {
         keep_message(loop, request, object->message != NULL ? object->message : ls_reply_status_name(object->status));
     }
     ls_result result = take_body(loop, request, object, &reply);
-    if (result == LS_OK) result = take_page(loop, request, object, &reply, &again);
+    if (result == LS_OK) result = make_names(request, object, &names, &reply);
+    if (result == LS_OK) result = take_page(loop, request, object, &names, &reply, &again);
     count(loop, request, object, reply.status);
     if (result == LS_OK && !again) {
         result = loop->handler->reply(loop->context, ls_loop_now(loop), request->kind, request->entity, &reply);
     }
+    free_names(&names);
     fail_run(loop, result);
 }
 

@@ -58,7 +58,8 @@ ls_result ls_loop_timer(ls_loop *loop, int64_t at_ns, uint32_t kind, uint32_t en
  * copied; `known` is retained until the reply; the reference request->manifest passes to the loop, on an error too.
  * LIST asks for keys of the key's kind after that key; names under the prefix that are not ours are skipped, and
  * further pages fetched until one of ours or the end is found. GET of a manifest, whole or by suffix, is decoded; GET
- * of data by suffix is read as a TGB's footer, and one by span with slice.bytes > 0 is checked against slice.crc32c.
+ * of data by suffix is read as a TGB's footer, one by span with slice.bytes > 0 is checked against slice.crc32c, and one
+ * of the whole object with for_slice does both: the handler's data is then the slice asked for.
  * What does not stand up to that is answered with LS_REPLY_INVALID, and ls_loop_error says why. LS_ERROR_MEMORY;
  * LS_ERROR_INVALID for a request that makes no sense (put of a manifest without one, list_limit 0 or beyond
  * LS_STORE_LIST_LIMIT_MAX, unknown kind). */

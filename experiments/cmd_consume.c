@@ -2,9 +2,14 @@
  *
  * The machine prefetches, so slices arrive in any order. Each is kept in the place of its step until the machine hands
  * the step on; at most `window` are kept, whatever the lake holds.
+ *
+ * With --checkpoint it makes checkpoints on the same loop, each after the slices below its step are written. The kind `named` makes a
+ * moving one: when the next is done, those before it are deleted. With --from-checkpoint it first pins the checkpoint it begins at,
+ * and lets the pin go when a checkpoint of its own has taken its place, or at the end.
  */
 #include "backend/loop.h"
 #include "experiments/batch_source.h"
+#include "experiments/checkpoints.h"
 #include "experiments/commands.h"
 #include "experiments/dataplane.h"
 #include "manifest/consumer.h"
@@ -18,6 +23,7 @@
 
 #define HEARTBEAT_NS INT64_C(100000000)
 #define COMPLAIN_NS  (5 * LS_NANOSECONDS_PER_SECOND)
+#define RELEASE_KIND (LS_CHECKPOINT_LOOP_KIND + 1) /* requests that delete checkpoints that have been replaced */
 
 enum { TIMER_MACHINE, TIMER_HEARTBEAT };
 
@@ -30,7 +36,9 @@ typedef enum ending {
     ENDING_ENOUGH,
     ENDING_BEHIND,
     ENDING_FAILED,
-    ENDING_STOPPED
+    ENDING_STOPPED,
+    ENDING_REFUSED, /* the checkpoint to begin at may be reclaimed already */
+    ENDING_CHECKPOINT_FAILED
 } ending;
 
 /* The slice of a step that has arrived and not been handed on. */
@@ -39,6 +47,13 @@ typedef struct kept_slice {
     uint64_t length, capacity;
     bool expected; /* a read by range is under way: what arrives is the slice, not a footer */
 } kept_slice;
+
+/* A checkpoint of ours in the lake. */
+typedef struct held_checkpoint {
+    ls_key key;
+    bool replaced; /* to be deleted */
+    bool deleted;
+} held_checkpoint;
 
 typedef struct consuming {
     const ls_arguments *arguments;
@@ -53,7 +68,16 @@ typedef struct consuming {
     telling tells;
     FILE *output; /* of the bytes; NULL unless TELL_BYTES */
     const char *output_name;
-    uint64_t steps_wanted;
+    uint64_t steps_wanted, until;
+    const char *checkpoint_name; /* of those it makes; NULL: none */
+    const char *begin_name;      /* of the one it begins at; NULL: none */
+    ls_checkpoint_kind checkpoint_kind;
+    uint64_t checkpoint_every;
+    uint64_t due_step; /* of a checkpoint that waits for the one under way; 0: none */
+    ls_checkpoint_run run;
+    held_checkpoint *held;
+    uint32_t held_count, held_capacity;
+    bool begun; /* the machine has been started */
     uint64_t steps, slice_bytes, moved_bytes, manifest_moved_bytes;
     ending end;
     ls_result failure;
@@ -65,10 +89,11 @@ typedef struct consuming {
 /* --- steps
  * --------------------------------------------------------------------------------------------------------------- */
 
+/* A checkpoint that is being made is waited for. */
 static void stop_loop(consuming *c, ending end)
 {
     c->end = end;
-    ls_loop_stop(c->loop);
+    if (c->run.outcome != LS_CHECKPOINT_UNDER_WAY) ls_loop_stop(c->loop);
 }
 
 static kept_slice *kept_of(consuming *c, uint64_t step) { return &c->kept[step % LS_CONSUMER_WINDOW_MAX]; }
@@ -108,6 +133,32 @@ static ls_result tell(consuming *c, const ls_step_report *step, const kept_slice
     return printed >= 0 && (!c->config.follow || fflush(stdout) == 0) ? LS_OK : output_failed(c);
 }
 
+static ls_result make_checkpoint(consuming *c, ls_checkpoint_kind kind, const char *name, uint64_t step)
+{
+    ls_checkpoint content;
+    ls_result result = ls_checkpoint_make(&content, kind, name, 1, 1, &step, &c->error);
+    if (result != LS_OK) return result;
+    return ls_checkpoint_run_start(&c->run, c->loop, &c->protocol, &content, c->machine.known, &c->error);
+}
+
+/* What lies below the step must be safe before a checkpoint says so. (What cannot be synchronised, a pipe, is another's to save.) */
+static ls_result save_output(consuming *c)
+{
+    FILE *output = c->output != NULL ? c->output : stdout;
+    if (fflush(output) != 0) return output_failed(c);
+    if (fdatasync(fileno(output)) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) return output_failed(c);
+    return LS_OK;
+}
+
+static ls_result checkpoint_if_due(consuming *c, uint64_t next_step)
+{
+    if (c->checkpoint_name == NULL || next_step % c->checkpoint_every != 0) return LS_OK;
+    c->due_step = c->run.outcome == LS_CHECKPOINT_UNDER_WAY ? next_step : 0;
+    if (c->due_step != 0) return LS_OK;
+    ls_result result = save_output(c);
+    return result == LS_OK ? make_checkpoint(c, c->checkpoint_kind, c->checkpoint_name, next_step) : result;
+}
+
 static ls_result hand_on(consuming *c, const ls_step_report *step)
 {
     kept_slice *kept = kept_of(c, step->step);
@@ -122,8 +173,9 @@ static ls_result hand_on(consuming *c, const ls_step_report *step)
     c->steps++;
     c->slice_bytes += kept->length;
     kept->length = 0;
-    if (c->steps == c->steps_wanted) stop_loop(c, ENDING_ENOUGH);
-    return LS_OK;
+    result = checkpoint_if_due(c, step->step + 1);
+    if (result == LS_OK && (c->steps == c->steps_wanted || step->step + 1 == c->until)) stop_loop(c, ENDING_ENOUGH);
+    return result;
 }
 
 /* --- the machine's wishes
@@ -133,7 +185,7 @@ static ls_result ask(consuming *c, const ls_store_request *request)
 {
     if (ls_consumer_tag_is_data(request->tag)) {
         kept_slice *kept = kept_of(c, request->tag);
-        kept->expected = request->range == LS_RANGE_SPAN;
+        kept->expected = request->range != LS_RANGE_SUFFIX;
         kept->length = 0;
     }
     return ls_loop_submit(c->loop, request, 0, request->tag);
@@ -141,10 +193,12 @@ static ls_result ask(consuming *c, const ls_store_request *request)
 
 static ls_result feed(consuming *c, const ls_event *event);
 
-/* Asked for the oldest step there is, the machine learns from the manifest which one that is. */
+/* Asked for the oldest step there is, the machine learns from the manifest which one that is: the first that is listed; or, should a
+ * reclaimer have deleted that and not yet trimmed, the one at the watermark. */
 static ls_result fall_behind(consuming *c, int64_t now_ns)
 {
     uint64_t oldest = ls_manifest_trim_step(c->machine.known);
+    if (oldest <= c->machine.cursor) oldest = ls_manifest_low_watermark(c->machine.known);
     if (!c->from_oldest || c->steps > 0 || oldest <= c->machine.cursor) {
         stop_loop(c, ENDING_BEHIND);
         return LS_OK;
@@ -163,6 +217,11 @@ static ls_result carry_out(consuming *c, const ls_action *action, int64_t now_ns
     case LS_ACTION_BEHIND: return fall_behind(c, now_ns);
     case LS_ACTION_FINISHED: stop_loop(c, ENDING_FINISHED); break;
     case LS_ACTION_FAILED: stop_loop(c, ENDING_FAILED); break;
+    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_GAVE_UP:
+    case LS_ACTION_WOULD_DELETE:
+    case LS_ACTION_RECLAIMED:
+    case LS_ACTION_REFUSED:
     case LS_ACTION_PUBLISHED:
     case LS_ACTION_ATTEMPT:
     case LS_ACTION_JOINED:
@@ -177,6 +236,96 @@ static ls_result feed(consuming *c, const ls_event *event)
     ls_result result = ls_consumer_step(&c->machine, event, &actions);
     for (uint32_t i = 0; i < actions.count && result == LS_OK; i++)
         result = carry_out(c, &actions.item[i], event->now_ns);
+    return result;
+}
+
+/* --- checkpoints
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static ls_result hold(consuming *c, const ls_key *key)
+{
+    if (c->held_count == c->held_capacity) {
+        uint32_t capacity = c->held_capacity == 0 ? 4 : 2 * c->held_capacity;
+        held_checkpoint *held = ls_reallocate(c->held, capacity * sizeof *held);
+        if (held == NULL) return ls_fail(&c->error, LS_ERROR_MEMORY, "out of memory");
+        c->held = held;
+        c->held_capacity = capacity;
+    }
+    c->held[c->held_count++] = (held_checkpoint){.key = *key};
+    return LS_OK;
+}
+
+/* All that was held so far has been replaced. What a failed delete leaves is tried again at the end. */
+static ls_result release_held(consuming *c)
+{
+    ls_result result = LS_OK;
+    for (uint32_t i = 0; i < c->held_count && result == LS_OK; i++) {
+        ls_store_request request;
+        if (c->held[i].deleted || c->held[i].replaced) continue;
+        c->held[i].replaced = true;
+        ls_checkpoint_release(&c->held[i].key, &request);
+        result = ls_loop_submit(c->loop, &request, RELEASE_KIND, i);
+    }
+    return result;
+}
+
+static void release_replied(consuming *c, uint32_t index, const ls_store_reply *reply)
+{
+    c->held[index].deleted = reply->status == LS_REPLY_OK || reply->status == LS_REPLY_NOT_FOUND;
+}
+
+static ls_result begin(consuming *c, int64_t now_ns)
+{
+    c->begun = true;
+    if (c->machine.cursor >= c->until) {
+        stop_loop(c, ENDING_ENOUGH);
+        return LS_OK;
+    }
+    return feed(c, &(ls_event){.kind = LS_EVENT_START, .now_ns = now_ns});
+}
+
+static ls_result checkpoint_done(consuming *c, int64_t now_ns)
+{
+    bool is_pin = c->run.content.kind == LS_CHECKPOINT_PIN;
+    ls_result result = is_pin ? LS_OK : release_held(c);
+    if (result == LS_OK && c->run.content.pinned) result = hold(c, &c->run.report.key);
+    return result == LS_OK && !c->begun ? begin(c, now_ns) : result;
+}
+
+/* Too late for a checkpoint of that step: one to begin at is refused, one on the way is left out. */
+static ls_result checkpoint_given_up(consuming *c, int64_t now_ns)
+{
+    uint64_t step = c->run.report.key.sequence;
+    if (c->run.content.kind == LS_CHECKPOINT_PIN) {
+        stop_loop(c, ENDING_REFUSED);
+        return LS_OK;
+    }
+    fprintf(stderr, "lakestream consume: no checkpoint of step %" PRIu64 ": the watermark stands at %" PRIu64 "\n", step,
+            c->run.report.low_watermark);
+    return c->begun ? LS_OK : begin(c, now_ns);
+}
+
+static ls_result checkpoint_moved(consuming *c, int64_t now_ns, const ls_store_reply *reply)
+{
+    if (c->run.outcome != LS_CHECKPOINT_UNDER_WAY) {
+        if (reply != NULL) ls_manifest_release(reply->manifest);
+        return LS_OK;
+    }
+    ls_result result = reply == NULL ? ls_checkpoint_run_timer(&c->run, now_ns) : ls_checkpoint_run_reply(&c->run, now_ns, reply);
+    if (result != LS_OK) return result;
+    switch (c->run.outcome) {
+    case LS_CHECKPOINT_UNDER_WAY:
+    case LS_CHECKPOINT_IDLE: return LS_OK;
+    case LS_CHECKPOINT_DONE: result = checkpoint_done(c, now_ns); break;
+    case LS_CHECKPOINT_GAVE_UP: result = checkpoint_given_up(c, now_ns); break;
+    case LS_CHECKPOINT_FAILED:
+        c->failure = reply == NULL ? LS_ERROR_IO : ls_refusal(reply);
+        ls_fail(&c->error, c->failure, "%s", ls_loop_error(c->loop));
+        stop_loop(c, ENDING_CHECKPOINT_FAILED);
+        break;
+    }
+    if (result == LS_OK && c->due_step != 0 && c->end != ENDING_CHECKPOINT_FAILED) result = checkpoint_if_due(c, c->due_step);
+    if (c->end != ENDING_NONE && c->run.outcome != LS_CHECKPOINT_UNDER_WAY) ls_loop_stop(c->loop);
     return result;
 }
 
@@ -217,8 +366,12 @@ static void refused(consuming *c, uint32_t tag, uint64_t cursor, const ls_store_
 
 static ls_result on_reply(void *context, int64_t now_ns, uint32_t kind, uint32_t entity, const ls_store_reply *reply)
 {
-    (void)kind;
     consuming *c = context;
+    if (kind == LS_CHECKPOINT_LOOP_KIND) return checkpoint_moved(c, now_ns, reply);
+    if (kind == RELEASE_KIND) {
+        release_replied(c, entity, reply);
+        return LS_OK;
+    }
     if (c->end != ENDING_NONE) {
         ls_manifest_release(reply->manifest);
         return LS_OK;
@@ -249,20 +402,33 @@ static void complain(consuming *c, int64_t now_ns)
     fprintf(stderr, "%slakestream consume: going on after: %s\n", c->shows_progress ? "\r\033[K" : "", message);
 }
 
+static ls_result beat(consuming *c, int64_t now_ns)
+{
+    show_progress(c);
+    complain(c, now_ns);
+    return ls_loop_timer(c->loop, now_ns + HEARTBEAT_NS, TIMER_HEARTBEAT, 0, 0);
+}
+
+static ls_result on_body(void *context, const ls_key *key, uint8_t *bytes, uint64_t size)
+{
+    consuming *c = context;
+    return ls_checkpoint_run_body(&c->run, key, bytes, size);
+}
+
 static ls_result on_timer(void *context, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument)
 {
     (void)entity;
     (void)argument;
     consuming *c = context;
-    if (c->end != ENDING_NONE) return LS_OK;
+    if (kind == LS_CHECKPOINT_LOOP_KIND) return checkpoint_moved(c, now_ns, NULL);
+    if (ls_signals_count(&c->signals) > 1) ls_loop_stop(c->loop); /* not even the checkpoint under way is waited for */
+    if (c->end != ENDING_NONE) return c->run.outcome == LS_CHECKPOINT_UNDER_WAY ? beat(c, now_ns) : LS_OK;
     if (kind == TIMER_MACHINE) return feed(c, &(ls_event){.kind = LS_EVENT_TIMER, .now_ns = now_ns});
     if (ls_signals_count(&c->signals) > 0) {
         stop_loop(c, ENDING_STOPPED);
         return LS_OK;
     }
-    show_progress(c);
-    complain(c, now_ns);
-    return ls_loop_timer(c->loop, now_ns + HEARTBEAT_NS, TIMER_HEARTBEAT, 0, 0);
+    return beat(c, now_ns);
 }
 
 /* --- from the command line
@@ -309,20 +475,59 @@ static ls_result open_output(consuming *c)
     return LS_OK;
 }
 
+/* Everything pinned of its own name is what earlier runs held; the next checkpoint replaces it. */
+static ls_result note_held(void *context, const ls_key *key, const ls_checkpoint *checkpoint)
+{
+    consuming *c = context;
+    bool own = c->checkpoint_name != NULL && strcmp(checkpoint->name, c->checkpoint_name) == 0;
+    return own && checkpoint->pinned ? hold(c, key) : LS_OK;
+}
+
+static ls_result parse_checkpoints(consuming *c)
+{
+    const char *kind = ls_argument_text(c->arguments, "checkpoint-kind");
+    c->checkpoint_name = ls_argument_text(c->arguments, "checkpoint");
+    c->begin_name = ls_argument_text(c->arguments, "from-checkpoint");
+    c->checkpoint_every = ls_argument_whole(c->arguments, "checkpoint-every");
+    c->checkpoint_kind = strcmp(kind, "auto") == 0 ? LS_CHECKPOINT_AUTO : LS_CHECKPOINT_NAMED;
+    if (c->checkpoint_kind == LS_CHECKPOINT_AUTO || strcmp(kind, "named") == 0) return LS_OK;
+    return ls_fail(&c->error, LS_ERROR_INVALID, "--checkpoint-kind %.50s: expected auto or named", kind);
+}
+
+/* Where to begin, and what earlier runs of this name have left. */
+static ls_result find_checkpoints(consuming *c, uint64_t *first)
+{
+    bool found = false;
+    ls_key key;
+    ls_result result = LS_OK;
+    if (c->begin_name != NULL) result = ls_lake_find_checkpoint(&c->lake, c->begin_name, &found, &key, &c->error);
+    if (result == LS_OK && c->checkpoint_name != NULL) result = ls_lake_checkpoints(&c->lake, note_held, c, &c->error);
+    if (!found) c->begin_name = NULL;
+    if (!found || result != LS_OK) return result;
+    *first = key.sequence;
+    c->from_oldest = false;
+    return LS_OK;
+}
+
 static ls_result prepare(consuming *c)
 {
     const ls_arguments *arguments = c->arguments;
     uint64_t first = 0;
     ls_result result = parse_rank(c);
     if (result == LS_OK) result = parse_from(c, &first);
+    if (result == LS_OK) result = parse_checkpoints(c);
     if (result == LS_OK) result = ls_lake_protocol(arguments, &c->protocol, &c->error);
-    if (result == LS_OK) result = ls_lake_open(arguments, LS_LAKE_READ, &c->lake, &c->error);
+    bool changes = c->checkpoint_name != NULL || c->begin_name != NULL;
+    if (result == LS_OK) result = ls_lake_open(arguments, changes ? LS_LAKE_CHANGE : LS_LAKE_READ, &c->lake, &c->error);
+    if (result == LS_OK) result = find_checkpoints(c, &first);
     if (result == LS_OK) result = open_output(c);
     if (result != LS_OK) return result;
     c->config.window = (uint32_t)ls_argument_whole(arguments, "window");
+    c->config.whole_objects = ls_argument_flag(arguments, "whole");
     c->config.follow = ls_argument_flag(arguments, "follow");
     c->config.poll_ns = ls_nanoseconds(ls_argument_real(arguments, "poll"));
     c->steps_wanted = ls_argument_given(arguments, "steps") ? ls_argument_whole(arguments, "steps") : UINT64_MAX;
+    c->until = ls_argument_given(arguments, "until") ? ls_argument_whole(arguments, "until") : UINT64_MAX;
     c->verifies = ls_argument_flag(arguments, "verify");
     c->shows_progress = isatty(STDERR_FILENO) == 1 && (c->tells == TELL_BYTES || isatty(STDOUT_FILENO) != 1);
     result = ls_consumer_init(&c->machine, &c->protocol, &c->config, first);
@@ -330,9 +535,24 @@ static ls_result prepare(consuming *c)
                            : ls_fail(&c->error, result, "the consumer cannot start: %s", ls_result_name(result));
 }
 
+/* A pin bears the name under which a later run finds and replaces it. */
+static const char *own_name(const consuming *c)
+{
+    return c->checkpoint_name != NULL ? c->checkpoint_name : c->begin_name;
+}
+
+/* The checkpoint to begin at is pinned first; a moving one stands before the first step is read. */
+static ls_result start(consuming *c, int64_t now_ns)
+{
+    bool moves = c->checkpoint_name != NULL && c->checkpoint_kind == LS_CHECKPOINT_NAMED;
+    if (c->begin_name != NULL) return make_checkpoint(c, LS_CHECKPOINT_PIN, own_name(c), c->machine.cursor);
+    if (moves) return make_checkpoint(c, c->checkpoint_kind, c->checkpoint_name, c->machine.cursor);
+    return begin(c, now_ns);
+}
+
 static ls_result run_machine(consuming *c)
 {
-    static const ls_loop_handler handler = {.timer = on_timer, .reply = on_reply, .data = on_data};
+    static const ls_loop_handler handler = {.timer = on_timer, .reply = on_reply, .body = on_body, .data = on_data};
     c->loop = ls_loop_new(c->lake.store, c->lake.prefix, &handler, c);
     if (c->loop == NULL) {
         return ls_fail(&c->error, LS_ERROR_INVALID, "the backend's prefix is too long, or memory is short");
@@ -340,7 +560,7 @@ static ls_result run_machine(consuming *c)
     ls_result result = ls_signals_open(&c->signals, &c->error);
     int64_t now_ns = ls_loop_now(c->loop);
     c->complained_ns = now_ns;
-    if (result == LS_OK) result = feed(c, &(ls_event){.kind = LS_EVENT_START, .now_ns = now_ns});
+    if (result == LS_OK) result = start(c, now_ns);
     if (result == LS_OK) result = ls_loop_timer(c->loop, now_ns + HEARTBEAT_NS, TIMER_HEARTBEAT, 0, 0);
     if (result == LS_OK) result = ls_loop_run(c->loop);
     if (result != LS_OK && c->error.text[0] == '\0') ls_fail(&c->error, result, "%s", ls_loop_error(c->loop));
@@ -354,6 +574,20 @@ static ls_result close_output(consuming *c)
     bool written = c->output == stdout ? fflush(stdout) == 0 : fclose(c->output) == 0;
     c->output = NULL;
     return written ? LS_OK : output_failed(c);
+}
+
+/* Pins protect only a running consumer; and what was replaced must go. */
+static ls_result release_rest(consuming *c)
+{
+    ls_result result = LS_OK;
+    for (uint32_t i = 0; i < c->held_count && result == LS_OK; i++) {
+        char name[LS_KEY_TEXT_BYTES];
+        const held_checkpoint *held = &c->held[i];
+        bool goes = held->replaced || held->key.epoch == LS_CHECKPOINT_PIN;
+        ls_key_format(&held->key, name);
+        if (goes && !held->deleted) result = ls_lake_delete(&c->lake, name, &c->error);
+    }
+    return result;
 }
 
 static void summary(const consuming *c)
@@ -395,6 +629,7 @@ static int finish(consuming *c, ls_result result)
     if (c->loop == NULL) return ls_report_error(c->arguments, result, &c->error);
     ls_result closed = close_output(c);
     if (result == LS_OK) result = closed;
+    if (result == LS_OK && c->end != ENDING_FAILED && c->end != ENDING_CHECKPOINT_FAILED) result = release_rest(c);
     summary(c);
     if (result != LS_OK) return ls_report_damage(c->arguments, result, &c->error);
     switch (c->end) {
@@ -402,6 +637,12 @@ static int finish(consuming *c, ls_result result)
     case ENDING_ENOUGH: return LS_EXIT_DONE;
     case ENDING_STOPPED: return c->config.follow ? LS_EXIT_DONE : LS_EXIT_INTERRUPTED;
     case ENDING_BEHIND: return behind(c);
+    case ENDING_REFUSED:
+        ls_fail(&c->error, LS_ERROR_VIOLATED,
+                "the steps from checkpoint \"%.200s\" on may be reclaimed already: it names step %" PRIu64
+                ", the watermark stands at %" PRIu64, c->begin_name, c->run.report.key.sequence, c->run.report.low_watermark);
+        return ls_report_error(c->arguments, LS_ERROR_VIOLATED, &c->error);
+    case ENDING_CHECKPOINT_FAILED:
     case ENDING_FAILED: return ls_report_damage(c->arguments, c->failure, &c->error);
     case ENDING_NONE: break;
     }
@@ -421,6 +662,8 @@ static int run(const ls_arguments *arguments)
     ls_loop_free_after_store(c.loop);
     ls_lake_close(&c.lake);
     ls_consumer_clear(&c.machine);
+    ls_checkpoint_run_clear(&c.run);
+    ls_free(c.held);
     ls_signals_close(&c.signals);
     for (uint32_t i = 0; i < LS_CONSUMER_WINDOW_MAX; i++) ls_free(c.kept[i].bytes);
     return code;
@@ -430,12 +673,21 @@ static const ls_command_option options[] = {
     LS_OPTION_BACKEND,
     {"rank", 'r', LS_ARGUMENT_TEXT, "D,C", NULL, 0, 0, "data-parallel and context-parallel rank, as in 0,0"},
     {"from", 0, LS_ARGUMENT_TEXT, "STEP", "oldest", 0, 0, "first step, or oldest: the first one that is still there"},
+    {"from-checkpoint", 0, LS_ARGUMENT_TEXT, "NAME|KEY", NULL, 0, 0,
+     "begin at the newest checkpoint of that name, or that key, pinned first; if there is none, as --from says"},
+    {"checkpoint", 'c', LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0, "make checkpoints of that name"},
+    {"checkpoint-every", 0, LS_ARGUMENT_WHOLE, "N", "100", 1, 9007199254740992.0, "at every step that N divides"},
+    {"checkpoint-kind", 0, LS_ARGUMENT_TEXT, "KIND", "auto", 0, 0,
+     "auto: the retention rule keeps them; named: the newest stays until it is released, those before it go"},
     {"steps", 'n', LS_ARGUMENT_WHOLE, "N", NULL, 1, 9007199254740992.0,
      "stop after so many; default: at the end of the lake"},
+    {"until", 'u', LS_ARGUMENT_WHOLE, "STEP", NULL, 0, 9007199254740992.0, "stop before that step"},
     {"follow", 'f', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "wait at the end for more"},
     {"poll", 0, LS_ARGUMENT_REAL, "S", "0.5", 0.001, 3600,
      "seconds between two looks for more, and before a failed read is tried again"},
     {"window", 'w', LS_ARGUMENT_WHOLE, "W", "4", 1, LS_CONSUMER_WINDOW_MAX, "steps read ahead"},
+    {"whole", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0,
+     "read each step's whole object instead of the own slice by range: only to compare"},
     {"output", 'o', LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0,
      "write the slices there, one after the other; - is standard output"},
     {"verify", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "compare the slices with the synthetic source"},

@@ -6,9 +6,12 @@
  * newer and not looked at. The newest version alone is asked for missing objects: by I3 it repeats every entry of the
  * older ones, but for those that were trimmed, whose objects may be gone.
  *
- * Versions below the greatest floor are void (section 6 of PROTOCOL.md) and skipped.
+ * Versions below the greatest floor are void (section 6 of PROTOCOL.md) and skipped. A reclaimer that is at work meanwhile
+ * raises the floor before it deletes a version, and the watermark before it deletes a batch; so what is found missing is
+ * no fault when floor or watermark, read again then, lie above it.
  */
 #include "experiments/batch_source.h"
+#include "experiments/checkpoints.h"
 #include "experiments/commands.h"
 #include "experiments/dataplane.h"
 #include "experiments/text.h"
@@ -23,6 +26,7 @@
 #include <string.h>
 
 #define FOREIGN_SHOWN 20u
+#define LISTS_MAX     5u
 
 typedef struct found_object {
     ls_key key;
@@ -46,7 +50,9 @@ typedef struct checking {
     ls_error error;
     bool json, deep, synthetic;
     uint64_t floor;
-    uint64_t problem_count, foreign_count, checkpoints, probes, void_versions, manifest_bytes;
+    uint64_t problem_count, foreign_count, checkpoints, pinned, void_checkpoints, probes, void_versions, manifest_bytes;
+    uint64_t watermark; /* the greatest read so far */
+    uint64_t untrimmed; /* steps that are listed although their objects are reclaimed */
     uint64_t entries, named_bytes, orphans, orphan_bytes, orphans_pending, verified_slices, verified_bytes;
 } checking;
 
@@ -127,7 +133,7 @@ static ls_result note_object(void *context, const char *name, uint64_t bytes)
     }
     switch (key.kind) {
     case LS_OBJECT_DATA: return add_object(&c->data, &key, bytes);
-    case LS_OBJECT_CHECKPOINT: c->checkpoints++; break;
+    case LS_OBJECT_CHECKPOINT: break; /* read by check_checkpoints */
     case LS_OBJECT_FLOOR: c->floor = key.number > c->floor ? key.number : c->floor; break;
     case LS_OBJECT_MANIFEST: break;
     }
@@ -139,13 +145,66 @@ static void sort_objects(object_list *list)
     if (list->count > 1) qsort(list->items, list->count, sizeof *list->items, compare_objects);
 }
 
-static ls_result list_everything(checking *c)
+static ls_result list_once(checking *c)
 {
+    c->versions.count = c->data.count = 0;
+    c->manifest_bytes = c->foreign_count = c->probes = 0;
+    ls_text_free(&c->foreign);
     ls_result result = ls_lake_list(&c->lake, "manifest/", note_version, c, &c->error);
     if (result == LS_OK) result = ls_lake_list(&c->lake, "", note_object, c, &c->error);
     sort_objects(&c->versions);
     sort_objects(&c->data);
     return result;
+}
+
+/* Between the two lists a reclaimer may have raised the floor above all versions of the first: then both are made
+ * again. */
+static ls_result list_everything(checking *c)
+{
+    ls_result result = LS_OK;
+    for (uint32_t i = 0; i < LISTS_MAX && result == LS_OK; i++) {
+        result = list_once(c);
+        size_t count = c->versions.count;
+        if (count == 0 || c->versions.items[count - 1].key.number >= c->floor) break;
+    }
+    return result;
+}
+
+/* --- beside a reclaimer
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Is a version that was listed and is gone below the floor by now? */
+static ls_result is_void_by_now(checking *c, uint64_t version, bool *is_void)
+{
+    uint64_t newest, floor;
+    ls_result result = ls_lake_newest(&c->lake, &newest, &floor, &c->error);
+    *is_void = result == LS_OK && version < floor;
+    return result;
+}
+
+/* Is a step whose object is gone below the watermark by now? Reads the newest version again if it must. */
+static ls_result is_reclaimed_by_now(checking *c, uint64_t step, bool *is_reclaimed)
+{
+    uint64_t newest = 0, floor;
+    char name[LS_KEY_TEXT_BYTES];
+    ls_lake_object got = {0};
+    ls_manifest *manifest = NULL;
+    *is_reclaimed = step < c->watermark;
+    if (*is_reclaimed) return LS_OK;
+    ls_result result = ls_lake_newest(&c->lake, &newest, &floor, &c->error);
+    if (result != LS_OK || newest == 0 || newest <= ls_manifest_version(c->newest)) return result;
+    ls_key key = ls_key_manifest(newest);
+    ls_key_format(&key, name);
+    result = ls_lake_get(&c->lake, name, 0, &got, &c->error);
+    if (result != LS_OK || !got.exists) return result;
+    result = ls_manifest_decode(got.bytes, (size_t)got.length, newest, &manifest, NULL);
+    ls_free(got.bytes);
+    if (result == LS_ERROR_MEMORY) return ls_fail(&c->error, result, "out of memory for %s", name);
+    if (result != LS_OK) return LS_OK;
+    if (ls_manifest_low_watermark(manifest) > c->watermark) c->watermark = ls_manifest_low_watermark(manifest);
+    ls_manifest_release(manifest);
+    *is_reclaimed = step < c->watermark;
+    return LS_OK;
 }
 
 /* --- versions
@@ -168,6 +227,7 @@ static void check_version(checking *c, const char *name, const ls_manifest *mani
     }
     ls_manifest_release(c->newest);
     c->newest = ls_manifest_retain(manifest);
+    if (ls_manifest_low_watermark(manifest) > c->watermark) c->watermark = ls_manifest_low_watermark(manifest);
 }
 
 static ls_result read_version(checking *c, const found_object *object)
@@ -180,9 +240,12 @@ static ls_result read_version(checking *c, const found_object *object)
     ls_result result = ls_lake_get(&c->lake, name, 0, &got, &c->error);
     if (result != LS_OK) return result;
     if (!got.exists) {
-        problem(c, "%s: listed, but gone when it was read; if a reclaimer runs, check again", name);
+        bool is_void;
+        result = is_void_by_now(c, object->key.number, &is_void);
+        if (result == LS_OK && is_void) c->void_versions++;
+        if (result == LS_OK && !is_void) problem(c, "%s: listed, but gone when it was read", name);
         go_on_from(c, NULL);
-        return LS_OK;
+        return result;
     }
     result = ls_manifest_decode(got.bytes, (size_t)got.length, object->key.number, &manifest, &why);
     ls_free(got.bytes);
@@ -231,6 +294,31 @@ static ls_result check_versions(checking *c)
     return result;
 }
 
+/* --- checkpoints
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static ls_result check_checkpoint(void *context, const ls_key *key, const ls_checkpoint *checkpoint)
+{
+    checking *c = context;
+    (void)key;
+    c->checkpoints++;
+    c->pinned += checkpoint->pinned;
+    c->void_checkpoints += c->newest != NULL && checkpoint->step < ls_manifest_trim_step(c->newest);
+    return LS_OK;
+}
+
+static ls_result check_checkpoints(checking *c)
+{
+    ls_error why = {""};
+    ls_result result = ls_lake_checkpoints(&c->lake, check_checkpoint, c, &why);
+    if (result == LS_ERROR_CORRUPT || result == LS_ERROR_VERSION) {
+        problem(c, "%s", why.text);
+        return LS_OK;
+    }
+    if (result != LS_OK) c->error = why;
+    return result;
+}
+
 /* --- data
  * ---------------------------------------------------------------------------------------------------------------- */
 
@@ -255,7 +343,7 @@ static void check_slice(checking *c, const char *name, const ls_tgb_index *index
             name, slice->data_rank, slice->context_rank, difference);
 }
 
-static ls_result check_object(checking *c, const char *name, const ls_entry *entry)
+static ls_result check_object(checking *c, const char *name, uint64_t step, const ls_entry *entry)
 {
     ls_lake_object got;
     ls_tgb_index *index = NULL;
@@ -263,8 +351,10 @@ static ls_result check_object(checking *c, const char *name, const ls_entry *ent
     ls_result result = ls_lake_get(&c->lake, name, 0, &got, &c->error);
     if (result != LS_OK) return result;
     if (!got.exists) {
-        problem(c, "I6: %s: listed, but gone when it was read", name);
-        return LS_OK;
+        bool is_reclaimed;
+        result = is_reclaimed_by_now(c, step, &is_reclaimed);
+        if (result == LS_OK && !is_reclaimed) problem(c, "I6: %s: listed, but gone when it was read", name);
+        return result;
     }
     result = ls_tgb_decode_footer(got.bytes, (size_t)got.length, got.object_bytes, &index, NULL, &why);
     if (result == LS_OK && index != NULL) result = ls_tgb_check_entry(index, entry, &why);
@@ -287,6 +377,11 @@ static ls_result check_entry(checking *c, uint64_t step, const ls_entry *entry)
     ls_key_format(&key, name);
     c->entries++;
     if (object == NULL) {
+        bool is_reclaimed;
+        ls_result result = is_reclaimed_by_now(c, step, &is_reclaimed);
+        if (result != LS_OK) return result;
+        c->untrimmed += is_reclaimed;
+        if (is_reclaimed) return LS_OK;
         problem(c, "I6: step %" PRIu64 " names %s, which the store does not hold", step, name);
         return LS_OK;
     }
@@ -296,7 +391,7 @@ static ls_result check_entry(checking *c, uint64_t step, const ls_entry *entry)
         problem(c, "I6: step %" PRIu64 " names %s of %" PRIu64 " bytes, the store holds %" PRIu64, step, name,
                 entry->size_bytes, object->bytes);
     }
-    return c->deep ? check_object(c, name, entry) : LS_OK;
+    return c->deep ? check_object(c, name, step, entry) : LS_OK;
 }
 
 static ls_result check_entries(checking *c)
@@ -347,10 +442,12 @@ static void report_json(const checking *c, ls_text *text)
     ls_text_format(text,
                    ",\"data_bytes\":%" PRIu64 ",\"manifest_bytes\":%" PRIu64 ",\"deep\":%s,\"verified_slices\":%" PRIu64
                    ",\"verified_bytes\":%" PRIu64 ",\"orphans\":%" PRIu64 ",\"orphan_bytes\":%" PRIu64
-                   ",\"orphans_pending\":%" PRIu64 ",\"checkpoints\":%" PRIu64 ",\"probes\":%" PRIu64
-                   ",\"foreign_count\":%" PRIu64 ",\"foreign\":[",
+                   ",\"orphans_pending\":%" PRIu64 ",\"checkpoints\":%" PRIu64 ",\"pinned\":%" PRIu64
+                   ",\"void_checkpoints\":%" PRIu64 ",\"low_watermark\":%" PRIu64 ",\"trim_step\":%" PRIu64
+                   ",\"untrimmed\":%" PRIu64 ",\"probes\":%" PRIu64 ",\"foreign_count\":%" PRIu64 ",\"foreign\":[",
                    c->named_bytes, c->manifest_bytes, c->deep ? "true" : "false", c->verified_slices, c->verified_bytes,
-                   c->orphans, c->orphan_bytes, c->orphans_pending, c->checkpoints, c->probes, c->foreign_count);
+                   c->orphans, c->orphan_bytes, c->orphans_pending, c->checkpoints, c->pinned, c->void_checkpoints, c->watermark,
+                   c->newest == NULL ? 0 : ls_manifest_trim_step(c->newest), c->untrimmed, c->probes, c->foreign_count);
     if (c->foreign.bytes != NULL) ls_text_add(text, c->foreign.bytes);
     ls_text_add(text, "],\"problems\":[");
     if (c->problems.bytes != NULL) ls_text_add(text, c->problems.bytes);
@@ -379,7 +476,15 @@ static void report_lines(const checking *c, ls_text *text)
     }
     if (c->void_versions > 0)
         ls_text_format(text, "%" PRIu64 " void versions below floor %" PRIu64 "\n", c->void_versions, c->floor);
-    if (c->checkpoints > 0) ls_text_format(text, "%" PRIu64 " checkpoints\n", c->checkpoints);
+    if (c->checkpoints > 0) {
+        ls_text_format(text, "%" PRIu64 " checkpoints, %" PRIu64 " of them pinned, %" PRIu64 " of steps that are trimmed\n",
+                       c->checkpoints, c->pinned, c->void_checkpoints);
+    }
+    if (c->watermark > 0) {
+        ls_text_format(text, "watermark %" PRIu64 ", trimmed below step %" PRIu64 "; %" PRIu64
+                       " steps are reclaimed and still listed\n",
+                       c->watermark, c->newest == NULL ? 0 : ls_manifest_trim_step(c->newest), c->untrimmed);
+    }
     if (c->probes > 0)
         ls_text_format(text, "%" PRIu64 " objects of store probes that are under way or were killed\n", c->probes);
     if (c->foreign_count > 0) {
@@ -425,6 +530,7 @@ static ls_result check(checking *c)
     }
     if (result == LS_OK) result = check_versions(c);
     if (result == LS_OK) result = check_entries(c);
+    if (result == LS_OK) result = check_checkpoints(c);
     if (result == LS_OK) count_orphans(c);
     return result;
 }
@@ -462,7 +568,7 @@ const ls_command ls_command_fsck = {
         "dense\n"
         "versions, gap-free steps, committed entries unchanged, every source offset once and in order, epochs, every "
         "named\n"
-        "object there and of its size. Orphans and foreign objects are told and are no fault.\n"
+        "object from the watermark on there and of its size. Orphans and foreign objects are told and are no fault.\n"
         "Exit codes: 0 sound; 1 something is wrong, one line each; 2 bad usage, or no lake there; 3 the store refuses.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

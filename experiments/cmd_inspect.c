@@ -6,6 +6,7 @@
 #include "experiments/commands.h"
 #include "experiments/dataplane.h"
 #include "experiments/text.h"
+#include "manifest/checkpoint.h"
 #include "manifest/codec.h"
 #include "manifest/tgb.h"
 
@@ -218,6 +219,38 @@ static ls_result choose_object(inspecting *i)
     return result;
 }
 
+static ls_result inspect_checkpoint(inspecting *i, const ls_lake_object *object)
+{
+    ls_checkpoint checkpoint;
+    ls_error why = {""};
+    ls_result result = ls_checkpoint_decode(object->bytes, (size_t)object->length, &i->key, &checkpoint, &why);
+    if (result != LS_OK) return ls_fail(&i->error, result, "%s: %s", i->name, why.text);
+    uint64_t ranks = (uint64_t)checkpoint.data_ranks * checkpoint.context_ranks;
+    const char *kind = ls_checkpoint_kind_name(checkpoint.kind);
+    if (i->json) {
+        ls_text_format(&i->text, "{\"key\":\"%s\",\"kind\":\"checkpoint\",\"bytes\":%" PRIu64 ",\"step\":%" PRIu64
+                       ",\"checkpoint_kind\":\"%s\",\"pinned\":%s,\"order\":%" PRIu64 ",\"name\":",
+                       i->name, object->object_bytes, checkpoint.step, kind, checkpoint.pinned ? "true" : "false",
+                       ls_checkpoint_order(checkpoint.number));
+        ls_text_json(&i->text, checkpoint.name);
+        ls_text_add(&i->text, ",\"rank_steps\":[");
+        for (uint64_t r = 0; r < ranks; r++) ls_text_format(&i->text, r == 0 ? "%" PRIu64 : ",%" PRIu64, checkpoint.rank_steps[r]);
+        ls_text_add(&i->text, "]}\n");
+    } else {
+        ls_text_format(&i->text, "%s: checkpoint, %" PRIu64 " bytes\n\"%s\", step %" PRIu64 ", %s%s, order %" PRIu64 ", %" PRIu32
+                       " x %" PRIu32 " ranks\n",
+                       i->name, object->object_bytes, checkpoint.name, checkpoint.step, kind,
+                       checkpoint.pinned ? ", pinned" : "", ls_checkpoint_order(checkpoint.number), checkpoint.data_ranks,
+                       checkpoint.context_ranks);
+        for (uint64_t r = 0; r < ranks && r < i->shown_most; r++) {
+            ls_text_format(&i->text, "rank %" PRIu64 ",%" PRIu64 ": step %" PRIu64 "\n", r / checkpoint.context_ranks,
+                           r % checkpoint.context_ranks, checkpoint.rank_steps[r]);
+        }
+    }
+    ls_checkpoint_clear(&checkpoint);
+    return LS_OK;
+}
+
 static ls_result inspect(inspecting *i)
 {
     ls_lake_object object = {0};
@@ -235,12 +268,7 @@ static ls_result inspect(inspecting *i)
                                : "%s: floor, %" PRIu64 " bytes\nversions below %" PRIu64 " are void\n",
                        i->name, object.object_bytes, i->key.number);
         break;
-    case LS_OBJECT_CHECKPOINT:
-        ls_text_format(&i->text,
-                       i->json ? "{\"key\":\"%s\",\"kind\":\"checkpoint\",\"bytes\":%" PRIu64 "}\n"
-                               : "%s: checkpoint, %" PRIu64 " bytes, of no format known to this program\n",
-                       i->name, object.object_bytes);
-        break;
+    case LS_OBJECT_CHECKPOINT: result = inspect_checkpoint(i, &object); break;
     }
     ls_free(object.bytes);
     return result;

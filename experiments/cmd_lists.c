@@ -1,9 +1,10 @@
-/* cmd_lists.c - `lakestream policies`, `presets`, `keys`, `metrics`: the tables that specs are written from, printed
- * from the same rows that specs are checked against. */
+/* cmd_lists.c - `lakestream policies`, `presets`, `prices`, `keys`, `metrics`: the tables that specs are written from,
+ * printed from the same rows that specs are checked against. */
 #include "experiments/commands.h"
 #include "experiments/setting.h"
 #include "experiments/spec.h"
 #include "experiments/text.h"
+#include "sim/prices.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,6 +117,61 @@ static int run_policies(const ls_arguments *arguments)
         }
     }
     if (json) ls_text_add(&text, "]}\n");
+    return print_text(arguments, &text);
+}
+
+/* ---- prices ---- */
+
+static void price_json(const ls_price_table *table, bool first, ls_text *text)
+{
+    const struct {
+        const char *name;
+        double value;
+    } prices[] = {{"put_dollars_per_thousand", 1e3 * table->put_dollars},
+                  {"list_dollars_per_thousand", 1e3 * table->list_dollars},
+                  {"get_dollars_per_thousand", 1e3 * table->get_dollars},
+                  {"delete_dollars_per_thousand", 1e3 * table->remove_dollars},
+                  {"up_dollars_per_gib", table->up_dollars_per_gib},
+                  {"down_dollars_per_gib", table->down_dollars_per_gib},
+                  {"held_dollars_per_gib_month", table->held_dollars_per_gib_month}};
+    json_member(text, first ? "{\"name\":" : ",{\"name\":", table->name);
+    json_member(text, ",\"meaning\":", table->meaning);
+    json_member(text, ",\"read\":", table->read);
+    json_member(text, ",\"source\":", table->source);
+    for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
+        ls_text_format(text, ",\"%s\":", prices[i].name);
+        ls_text_number(text, prices[i].value);
+    }
+    ls_text_format(text, ",\"bills_refused\":%s}", table->bills_refused ? "true" : "false");
+}
+
+static void price_lines(const ls_price_table *table, ls_text *text)
+{
+    ls_text_format(text, "%-12s %s\n", table->name, table->meaning);
+    ls_text_format(text, "%-12s a thousand: put $%g, list $%g, get or head $%g, delete $%g\n", "",
+                   1e3 * table->put_dollars, 1e3 * table->list_dollars, 1e3 * table->get_dollars,
+                   1e3 * table->remove_dollars);
+    ls_text_format(text, "%-12s a GiB: up $%g, down $%g, held a month $%g; %s\n", "", table->up_dollars_per_gib,
+                   table->down_dollars_per_gib, table->held_dollars_per_gib_month,
+                   table->bills_refused ? "refused requests (412, 404, 409) are billed" : "refused requests are free");
+    ls_text_format(text, "%-12s source, read %s: %s\n", "", table->read, table->source);
+}
+
+static int run_prices(const ls_arguments *arguments)
+{
+    uint32_t count;
+    const ls_price_table *tables = ls_price_tables(&count);
+    bool json = ls_argument_flag(arguments, "json");
+    ls_text text = {0};
+    if (json) ls_text_add(&text, "[");
+    for (uint32_t i = 0; i < count; i++) {
+        if (json) {
+            price_json(&tables[i], i == 0, &text);
+        } else {
+            price_lines(&tables[i], &text);
+        }
+    }
+    if (json) ls_text_add(&text, "]\n");
     return print_text(arguments, &text);
 }
 
@@ -233,6 +289,13 @@ const ls_command ls_command_presets = {.name = "presets",
                                        .options = json_option,
                                        .option_count = 1,
                                        .run = run_presets};
+
+const ls_command ls_command_prices = {.name = "prices",
+                                      .operands = "",
+                                      .summary = "List the providers' price tables, with date and source",
+                                      .options = json_option,
+                                      .option_count = 1,
+                                      .run = run_prices};
 
 const ls_command ls_command_keys = {.name = "keys",
                                     .operands = "[START]",

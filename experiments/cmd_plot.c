@@ -1,22 +1,14 @@
-/* cmd_plot.c - `lakestream plot DB|SPEC`: the plotting table of an experiment (tidy.h), and gnuplot run on its
- * script.
- *
- * A script <name>.gp finds these variables: data (the table's path), output (the picture's path; the suffix, .svg or
- * .png, tells the terminal to set), published (folder of published numbers), title_text and shows (of the spec). The
- * scripts' folder is in the load path. The script runs once for each of SVG and PNG.
+/* cmd_plot.c - `lakestream plot DB|SPEC`: the plotting table of an experiment and its pictures, SVG and PNG (figure.h).
  */
 #include "experiments/commands.h"
+#include "experiments/figure.h"
 #include "experiments/folder.h"
-#include "experiments/tidy.h"
+#include "experiments/text.h"
 
 #include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 typedef struct plot_job {
     const ls_arguments *arguments;
@@ -27,122 +19,30 @@ typedef struct plot_job {
 
 static ls_result out_of_memory(const plot_job *job) { return ls_fail(job->error, LS_ERROR_MEMORY, "out of memory"); }
 
-/* A gnuplot string in single quotes: nothing but the quote is special in it. */
-static void add_quoted(ls_text *text, const char *string)
+/* Prints the path of a file that was made. */
+static void say(const plot_job *job, const ls_stored_experiment *e, const char *suffix)
 {
-    ls_text_add(text, "'");
-    for (const char *c = string; *c != '\0'; c++) ls_text_bytes(text, *c == '\'' ? "''" : c, *c == '\'' ? 2 : 1);
-    ls_text_add(text, "'");
-}
-
-static char *join_path(const char *folder, const char *name, const char *suffix)
-{
-    ls_text text = {0};
-    ls_text_format(&text, "%s/%s%s", folder, name, suffix);
-    return ls_text_take(&text);
-}
-
-/* The first of folder/plots/name.gp and folder/name.gp that exists; NULL if none does (or out of memory). */
-static char *find_script_near(const char *folder, const char *name)
-{
-    ls_text plots = {0};
-    ls_text_format(&plots, "%s/plots", folder);
-    char *inner = plots.failed ? NULL : join_path(plots.bytes, name, ".gp");
-    char *outer = join_path(folder, name, ".gp");
-    ls_text_free(&plots);
-    char *found = inner != NULL && access(inner, R_OK) == 0   ? inner
-                  : outer != NULL && access(outer, R_OK) == 0 ? outer
-                                                              : NULL;
-    if (found != inner) ls_free(inner);
-    if (found != outer) ls_free(outer);
-    return found;
-}
-
-static ls_result find_script(const plot_job *job, const ls_stored_experiment *e, char **script)
-{
-    const char *given = ls_argument_text(job->arguments, "plots");
-    char *stored = ls_folder_of(e->path);
-    if (stored == NULL) return out_of_memory(job);
-    const char *folder = given != NULL ? given : job->spec_folder != NULL ? job->spec_folder : stored;
-    *script = find_script_near(folder, e->name);
-    ls_result result = LS_OK;
-    if (*script == NULL) {
-        result =
-            ls_fail(job->error, LS_ERROR_INVALID,
-                    "no plot script %s.gp in %s/plots or %s; name its folder with --plots (the table is %s/%s.tsv)",
-                    e->name, folder, folder, job->folder, e->name);
-    }
-    ls_free(stored);
-    return result;
-}
-
-static ls_result spawn_gnuplot(const plot_job *job, const char *settings, const char *script)
-{
-    char *words[] = {(char *)"gnuplot", (char *)"-e", (char *)(uintptr_t)settings, (char *)(uintptr_t)script, NULL};
-    pid_t pid;
-    fflush(NULL);
-    int failure = posix_spawnp(&pid, "gnuplot", NULL, NULL, words, environ);
-    if (failure == ENOENT) {
-        return ls_fail(job->error, LS_ERROR_IO,
-                       "gnuplot is not installed; install it (Debian: apt-get install gnuplot-nox), or "
-                       "plot the table with another program");
-    }
-    if (failure != 0) return ls_fail(job->error, LS_ERROR_IO, "gnuplot cannot be started: %s", strerror(failure));
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return LS_OK;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return ls_fail(job->error, LS_ERROR_IO, "gnuplot cannot be started");
-    return ls_fail(job->error, LS_ERROR_IO, "gnuplot failed on %s; its own message stands above", script);
-}
-
-static void add_setting(ls_text *text, const char *before, const char *value)
-{
-    ls_text_add(text, before);
-    add_quoted(text, value);
-}
-
-static ls_result draw(const plot_job *job, const ls_stored_experiment *e, const char *script, const char *data,
-                      const char *suffix)
-{
-    char *output = join_path(job->folder, e->name, suffix), *script_folder = ls_folder_of(script);
-    ls_text settings = {0};
-    ls_result result = output != NULL && script_folder != NULL ? LS_OK : out_of_memory(job);
-    if (result != LS_OK) goto done;
-    add_setting(&settings, "set datafile separator tab; set loadpath ", script_folder);
-    add_setting(&settings, "; data=", data);
-    add_setting(&settings, "; output=", output);
-    add_setting(&settings, "; published=", ls_argument_text(job->arguments, "published"));
-    add_setting(&settings, "; title_text=", e->title);
-    add_setting(&settings, "; shows=", e->shows);
-    result = settings.failed ? out_of_memory(job) : spawn_gnuplot(job, settings.bytes, script);
-    if (result == LS_OK && access(output, R_OK) != 0) {
-        result = ls_fail(job->error, LS_ERROR_IO,
-                         "%s: gnuplot ended without writing it; the script must `set output output`", output);
-    }
-    if (result == LS_OK) printf("%s\n", output);
-done:
-    ls_text_free(&settings);
-    ls_free(script_folder);
-    ls_free(output);
-    return result;
+    printf("%s/%s%s\n", job->folder, e->name, suffix);
 }
 
 static ls_result plot_experiment(const plot_job *job, const ls_stored_experiment *e)
 {
-    char *data = join_path(job->folder, e->name, ".tsv"), *script = NULL;
-    ls_text table = {0};
-    ls_result result = data != NULL && ls_tidy(e, &table) == LS_OK ? LS_OK : out_of_memory(job);
-    if (result == LS_OK) result = ls_file_write(data, table.bytes, table.length, job->error);
-    if (result == LS_OK) printf("%s\n", data);
-    if (result == LS_OK && !ls_argument_flag(job->arguments, "table")) {
-        result = find_script(job, e, &script);
-        if (result == LS_OK) result = draw(job, e, script, data, ".svg");
-        if (result == LS_OK) result = draw(job, e, script, data, ".png");
+    const char *scripts = ls_argument_text(job->arguments, "plots");
+    const ls_figure_job figure = {.folder = job->folder,
+                                  .series_folder = job->folder,
+                                  .script_folder = scripts != NULL ? scripts : job->spec_folder,
+                                  .published = ls_argument_text(job->arguments, "published")};
+    static const char *const suffixes[] = {".svg", ".png"};
+    char *script = NULL;
+    ls_result result = ls_figure_table(&figure, e, job->error);
+    if (result == LS_OK) say(job, e, ".tsv");
+    if (result != LS_OK || ls_argument_flag(job->arguments, "table")) return result;
+    result = ls_figure_script(&figure, e, &script, job->error);
+    for (int i = 0; i < 2 && result == LS_OK; i++) {
+        result = ls_figure_draw(&figure, e, script, suffixes[i], job->error);
+        if (result == LS_OK) say(job, e, suffixes[i]);
     }
     ls_free(script);
-    ls_free(data);
-    ls_text_free(&table);
     return result;
 }
 
@@ -253,7 +153,8 @@ const ls_command ls_command_plot = {
     .details =
         "SPEC.json stands for results/<name>.db. The script <name>.gp finds the variables data, output (its suffix "
         "tells SVG\n"
-        "from PNG), published, title_text and shows. The table has one row a point: the swept keys, replications,\n"
+        "from PNG), series (the path of <name>-series.tsv), published, title_text and shows. The table has one row a "
+        "point: the swept keys, replications,\n"
         "then for each metric its mean and <metric>.half_width (95 %), all to be named in `using`.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -96,6 +96,11 @@ static ls_result carry_out(producing *p, const ls_action *action)
     case LS_ACTION_FENCED: stop_loop(p, ENDING_FENCED); break;
     case LS_ACTION_FAILED: stop_loop(p, ENDING_FAILED); break;
     case LS_ACTION_FINISHED: stop_loop(p, ENDING_FINISHED); break;
+    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_GAVE_UP:
+    case LS_ACTION_WOULD_DELETE:
+    case LS_ACTION_RECLAIMED:
+    case LS_ACTION_REFUSED:
     case LS_ACTION_STEP:
     case LS_ACTION_BEHIND: break;
     }

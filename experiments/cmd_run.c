@@ -2,10 +2,10 @@
  * JSON. */
 #include "experiments/commands.h"
 #include "experiments/folder.h"
+#include "experiments/plugin.h"
 #include "experiments/run_real.h"
 #include "experiments/runner.h"
 #include "experiments/text.h"
-#include "experiments/version.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -145,7 +145,7 @@ static int run(const ls_arguments *arguments)
                                .metric_count = vocabulary.metric_count,
                                .run = simulated ? simulate : run_on_store,
                                .run_context = (void *)(uintptr_t)backend,
-                               .origin = {LS_VERSION, backend},
+                               .origin = {ls_plugin_origin(), backend},
                                .progress = isatty(STDERR_FILENO) == 1,
                                .note = note};
     config.jobs =

@@ -1,9 +1,9 @@
 /* cmd_series.c - `lakestream series SPEC`: one replication of one or all points, simulated anew, and its time series written as a
- * table: batches published a second in each step of time.
+ * table: batches published and training steps ended a second in each step of time, and bytes held at its end.
  *
  * A results file holds one number a metric and run; a time line is of another shape, and cheap to make again from the same seed.
  * So it is written beside the picture and stored nowhere. Columns: the swept keys of the point, time_s (the step's end),
- * published_per_s.
+ * published_per_s, trainer_steps_per_s, stored_bytes.
  */
 #include "experiments/commands.h"
 #include "experiments/spec.h"
@@ -20,17 +20,21 @@ typedef struct table {
     const ls_spec_point *point;
 } table;
 
-static void add_series(void *context, const double *published, uint32_t count, double step_s)
+static void add_series(void *context, const ls_timeline *timeline)
 {
     table *t = context;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < timeline->count; i++) {
         for (uint32_t k = 0; k < t->spec->swept_key_count; k++) {
             ls_text_field(&t->text, t->point->labels[k]);
             ls_text_add(&t->text, "\t");
         }
-        ls_text_number(&t->text, (i + 1) * step_s);
+        ls_text_number(&t->text, (i + 1) * timeline->step_s);
         ls_text_add(&t->text, "\t");
-        ls_text_number(&t->text, published[i] / step_s);
+        ls_text_number(&t->text, timeline->published[i] / timeline->step_s);
+        ls_text_add(&t->text, "\t");
+        ls_text_number(&t->text, timeline->steps[i] / timeline->step_s);
+        ls_text_add(&t->text, "\t");
+        ls_text_number(&t->text, timeline->stored_bytes[i]);
         ls_text_add(&t->text, "\n");
     }
 }
@@ -38,7 +42,7 @@ static void add_series(void *context, const double *published, uint32_t count, d
 static ls_result simulate_point(table *t, uint32_t point, uint64_t replication, ls_error *error)
 {
     t->point = &t->spec->points[point];
-    ls_simulation_watcher watcher = {.context = t, .series = add_series};
+    ls_simulation_watcher watcher = {.context = t, .timeline = add_series};
     ls_run_result ignored;
     return ls_simulate_watched(&t->point->scenario, t->spec->seed, replication, &watcher, &ignored, error);
 }
@@ -70,7 +74,7 @@ static int run(const ls_arguments *arguments)
     }
     t.spec = spec;
     for (uint32_t k = 0; k < spec->swept_key_count; k++) ls_text_format(&t.text, "%s\t", spec->swept_keys[k]);
-    ls_text_add(&t.text, "time_s\tpublished_per_s\n");
+    ls_text_add(&t.text, "time_s\tpublished_per_s\ttrainer_steps_per_s\tstored_bytes\n");
     uint64_t end = one ? first + 1 : spec->point_count;
     for (uint64_t i = first; i < end && result == LS_OK; i++) {
         result = simulate_point(&t, (uint32_t)i, ls_argument_whole(arguments, "replication"), &error);

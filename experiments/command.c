@@ -2,6 +2,7 @@
 #include "experiments/command.h"
 
 #include "experiments/layer.h"
+#include "experiments/plugin.h"
 #include "experiments/text.h"
 
 #include <errno.h>
@@ -252,16 +253,40 @@ static int unknown_command(const char *name)
     return LS_EXIT_USAGE;
 }
 
-int ls_program(int count, char *const *words)
+static int load_plugin(const char *path)
 {
-    const char *name = count > 1 ? words[1] : "help";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
-    if (strcmp(name, "--version") == 0) name = "version";
-    const ls_command *command = ls_command_find(name);
-    if (command == NULL) return unknown_command(name);
+    ls_error error = {""};
+    ls_result result = path == NULL ? ls_fail(&error, LS_ERROR_INVALID, "--plugin needs a file: --plugin ./mine.so")
+                                    : ls_plugin_load(path, &error);
+    if (result == LS_OK) return LS_EXIT_DONE;
+    fprintf(stderr, "lakestream: %s\n", error.text);
+    return ls_exit_code(result);
+}
+
+/* Loads every --plugin FILE, wherever it stands, and takes it out of the words: commands know nothing of plug-ins. */
+static int take_plugins(int *count, char **words)
+{
+    int kept = 1, code = LS_EXIT_DONE;
+    bool options_end = false;
+    for (int at = 1; at < *count && code == LS_EXIT_DONE; at++) {
+        options_end = options_end || strcmp(words[at], "--") == 0;
+        if (options_end || strncmp(words[at], "--plugin", 8) != 0 || (words[at][8] != '\0' && words[at][8] != '=')) {
+            words[kept++] = words[at];
+        } else if (words[at][8] == '=') {
+            code = load_plugin(words[at] + 9);
+        } else {
+            code = load_plugin(at + 1 < *count ? words[++at] : NULL);
+        }
+    }
+    *count = kept;
+    return code;
+}
+
+static int run_command(const ls_command *command, int count, char *const *words)
+{
     ls_arguments arguments;
     ls_error error = {""};
-    ls_result result = ls_arguments_parse(command, count > 2 ? count - 2 : 0, words + 2, &arguments, &error);
+    ls_result result = ls_arguments_parse(command, count, words, &arguments, &error);
     int code;
     if (result != LS_OK) {
         code = ls_report_error(&arguments, result, &error);
@@ -272,6 +297,19 @@ int ls_program(int count, char *const *words)
         code = command->run(&arguments);
     }
     ls_arguments_free(&arguments);
+    return code;
+}
+
+int ls_program(int count, char **words)
+{
+    int code = take_plugins(&count, words);
+    if (code != LS_EXIT_DONE) return code;
+    const char *name = count > 1 ? words[1] : "help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
+    if (strcmp(name, "--version") == 0) name = "version";
+    const ls_command *command = ls_command_find(name);
+    if (command == NULL) return unknown_command(name);
+    code = run_command(command, count > 2 ? count - 2 : 0, words + 2);
     /* A full disk or a closed pipe shows only when the buffer goes out. */
     if (fflush(stdout) != 0 && code == LS_EXIT_DONE) {
         fprintf(stderr, "lakestream: standard output: %s\n", strerror(errno));

@@ -97,7 +97,7 @@ const char *ls_argument_text_at(const ls_arguments *arguments, const char *name,
 /* Prints a command's help to stdout. */
 void ls_command_help(const ls_command *command);
 
-/* The program: dispatches, returns the exit code. */
-int ls_program(int count, char *const *words);
+/* The program: loads what --plugin names (taking those words out of the array), dispatches, returns the exit code. */
+int ls_program(int count, char **words);
 
 #endif

@@ -31,7 +31,7 @@ static ls_result check_address(const char *address, ls_lake_use use, ls_error *e
                  (strncmp(address, "s3://", 5) == 0 && address[5] != '\0');
     if (!known) return ls_fail(error, LS_ERROR_INVALID, "--backend %.200s: %s", address, expected);
     struct stat status;
-    if (use == LS_LAKE_READ && folder != NULL && (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))) {
+    if (use != LS_LAKE_WRITE && folder != NULL && (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))) {
         return ls_fail(error, LS_ERROR_INVALID, "--backend %.200s: there is no such folder", address);
     }
     return LS_OK;
@@ -57,8 +57,8 @@ ls_result ls_lake_open(const ls_arguments *arguments, ls_lake_use use, ls_lake *
     if (lake->store == NULL) return LS_ERROR_IO;
     uint64_t nonce = 0;
     result = end_in_slash(lake, error);
-    if (result == LS_OK && use == LS_LAKE_WRITE) result = ls_unique_number(&nonce, error);
-    if (result == LS_OK && use == LS_LAKE_WRITE) result = ls_store_probe(lake->store, lake->prefix, nonce, error);
+    if (result == LS_OK && use != LS_LAKE_READ) result = ls_unique_number(&nonce, error);
+    if (result == LS_OK && use != LS_LAKE_READ) result = ls_store_probe(lake->store, lake->prefix, nonce, error);
     if (result != LS_OK) ls_lake_close(lake);
     return result;
 }
@@ -189,6 +189,24 @@ ls_result ls_lake_get(const ls_lake *lake, const char *name, uint64_t suffix_byt
         return ls_fail(error, result, "out of memory for '%s' of %" PRIu64 " bytes", full, object->length);
     }
     return result;
+}
+
+static ls_result take_nothing(void *context, const ls_object_reply *reply)
+{
+    (void)context;
+    (void)reply;
+    return LS_OK;
+}
+
+ls_result ls_lake_delete(const ls_lake *lake, const char *name, ls_error *error)
+{
+    char full[LS_STORE_KEY_BYTES_MAX + 1];
+    bool found;
+    ls_result result = full_name(lake, name, full, error);
+    if (result != LS_OK) return result;
+    question q = {.take = take_nothing};
+    ls_object_request request = {.operation = LS_DELETE, .key = full};
+    return ask(lake, &request, &q, &found, error);
 }
 
 typedef struct page {

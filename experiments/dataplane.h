@@ -1,5 +1,6 @@
-/* dataplane.h - what the data plane commands (produce, consume, inspect, fsck) share: the lake they work on, requests
- * that wait for their answer, signals, and the option rows that mean the same in all of them.
+/* dataplane.h - what the data plane commands (produce, consume, checkpoint, reclaim, inspect,
+ * fsck) share: the lake they work on, requests that wait for their answer, signals, and the option rows that mean the
+ * same in all of them.
  *
  * Producing and consuming run machines on the real-time loop; inspecting and checking ask one question after the other,
  * and use ls_lake_get and ls_lake_list, which try again when a store is busy.
@@ -16,7 +17,8 @@
 
 typedef enum ls_lake_use {
     LS_LAKE_READ = 1, /* a folder that does not exist is refused, not made */
-    LS_LAKE_WRITE     /* the store is probed for put-if-absent (section 2 of PROTOCOL.md) */
+    LS_LAKE_WRITE,    /* the store is probed for put-if-absent (section 2 of PROTOCOL.md) */
+    LS_LAKE_CHANGE    /* both: the lake must be there, and the store is probed */
 } ls_lake_use;
 
 typedef struct ls_lake {
@@ -59,6 +61,9 @@ typedef struct ls_lake_object {
  * there is none. LS_ERROR_IO when the store refuses, or stays busy through several tries. */
 ls_result ls_lake_get(const ls_lake *lake, const char *name, uint64_t suffix_bytes, ls_lake_object *object,
                       ls_error *error);
+
+/* Deletes an object by its name below the prefix; LS_OK also when there is none. */
+ls_result ls_lake_delete(const ls_lake *lake, const char *name, ls_error *error);
 
 /* Called with each name below the prefix (without it), in the store's order. A result other than LS_OK ends the
  * listing. */

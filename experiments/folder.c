@@ -59,3 +59,31 @@ ls_result ls_file_write(const char *path, const char *bytes, size_t length, ls_e
     if (file != NULL && fclose(file) != 0) good = false;
     return good ? LS_OK : ls_fail(error, LS_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
+
+ls_result ls_file_read(const char *path, size_t most, char **text, size_t *length, ls_error *error)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return ls_fail(error, LS_ERROR_INVALID, "%s: cannot be read: %s", path, strerror(errno));
+    ls_text content = {0};
+    char block[65536];
+    size_t got;
+    ls_result result = LS_OK;
+    while ((got = fread(block, 1, sizeof block, file)) > 0 && result == LS_OK) {
+        ls_text_bytes(&content, block, got);
+        if (content.length > most) {
+            result = ls_fail(error, LS_ERROR_LIMIT, "%s: longer than %zu bytes", path, most);
+        }
+    }
+    if (result == LS_OK && ferror(file)) {
+        result = ls_fail(error, LS_ERROR_INVALID, "%s: cannot be read: %s", path, strerror(errno));
+    }
+    fclose(file);
+    size_t total = content.length;
+    char *taken = result == LS_OK ? ls_text_take(&content) : NULL;
+    ls_text_free(&content);
+    if (result != LS_OK) return result;
+    if (taken == NULL) return ls_fail(error, LS_ERROR_MEMORY, "%s: out of memory", path);
+    *text = taken;
+    if (length != NULL) *length = total;
+    return LS_OK;
+}

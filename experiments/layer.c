@@ -1,6 +1,8 @@
 /* layer.c - flattening and resolving of settings (layer.h). */
 #include "experiments/layer.h"
 
+#include "experiments/folder.h"
+#include "experiments/model_file.h"
 #include "experiments/setting.h"
 #include "experiments/text.h"
 
@@ -68,12 +70,15 @@ static const ls_option *find_option(const ls_vocabulary *vocabulary, const char 
     return NULL;
 }
 
-/* All paths: the table's, and the two that a spec adds. */
+/* All paths: the table's, and the two that a spec adds. ("store.model" is a third, short-lived: it becomes numbers.) */
 static const char *path_at(const ls_vocabulary *vocabulary, uint32_t index)
 {
     if (index < vocabulary->option_count) return vocabulary->options[index].path;
     return index == vocabulary->option_count ? "policy" : "store.preset";
 }
+
+/* Whether a path names the store that comes first, a preset or a model file. */
+static bool names_store(const char *path) { return strcmp(path, "store.preset") == 0 || strcmp(path, "store.model") == 0; }
 
 static uint32_t path_count(const ls_vocabulary *vocabulary) { return vocabulary->option_count + 2; }
 
@@ -184,7 +189,7 @@ done:
 
 ls_result ls_layer_check_path(const ls_reading *reading, const char *path, const char *place, const cJSON *node)
 {
-    if (strcmp(path, "policy") == 0 || below(path, "policy") != NULL || strcmp(path, "store.preset") == 0) return LS_OK;
+    if (strcmp(path, "policy") == 0 || below(path, "policy") != NULL || names_store(path)) return LS_OK;
     if (find_option(reading->vocabulary, path) != NULL) return LS_OK;
     if (path[0] != '\0' && is_group(reading->vocabulary, path)) return LS_OK;
     return unknown_key(reading, path, place, node);
@@ -211,7 +216,7 @@ static ls_result push(const ls_reading *reading, ls_layer *layer, const char *pa
     }
     ls_assignment *item = &layer->items[layer->count++];
     *item = (ls_assignment){.path = ls_duplicate(path), .place = ls_duplicate(place), .value = value};
-    item->names = strcmp(path, "policy") == 0 || strcmp(path, "store.preset") == 0;
+    item->names = strcmp(path, "policy") == 0 || names_store(path);
     return item->path != NULL && item->place != NULL ? LS_OK : out_of_memory(reading);
 }
 
@@ -267,8 +272,10 @@ ls_result ls_layer_add(const ls_reading *reading, ls_layer *layer, const char *p
         return push(reading, layer, "policy", place, value);
     }
     if (below(path, "policy") != NULL) return push(reading, layer, path, place, value);
-    if (strcmp(path, "store") == 0 && cJSON_IsString(value)) return push(reading, layer, "store.preset", place, value);
-    if (strcmp(path, "store.preset") == 0 || find_option(reading->vocabulary, path) != NULL) {
+    if (strcmp(path, "store") == 0 && cJSON_IsString(value)) {
+        return push(reading, layer, ls_model_is_file(value->valuestring) ? "store.model" : "store.preset", place, value);
+    }
+    if (names_store(path) || find_option(reading->vocabulary, path) != NULL) {
         return push(reading, layer, path, place, value);
     }
     if (!is_group(reading->vocabulary, path)) return unknown_key(reading, path, place, value);
@@ -327,6 +334,35 @@ static ls_result apply_preset(const ls_reading *reading, const ls_assignment *it
                         nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
+static char *join_path(const char *folder, const char *name)
+{
+    ls_text text = {0};
+    ls_text_format(&text, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/", name);
+    return ls_text_take(&text);
+}
+
+/* A model file lies where the spec says, seen from the spec. */
+static ls_result apply_model(const ls_reading *reading, const ls_assignment *item, ls_scenario *scenario)
+{
+    if (!cJSON_IsString(item->value)) {
+        return ls_json_fail(reading->json, item->value, reading->error, LS_ERROR_INVALID,
+                            "%.200s: expected the path of a model file, as `lakestream calibrate` writes them", item->place);
+    }
+    const char *name = item->value->valuestring;
+    char *folder = ls_folder_of(reading->json->name);
+    bool stays = name[0] == '/' || folder == NULL || strcmp(folder, ".") == 0;
+    char *path = stays ? ls_duplicate(name) : join_path(folder, name);
+    ls_result result = folder != NULL && path != NULL ? LS_OK : out_of_memory(reading);
+    ls_error inner = {""};
+    if (result == LS_OK) result = ls_model_read(path, reading->vocabulary, scenario, &inner);
+    if (result != LS_OK && inner.text[0] != '\0') {
+        ls_json_fail(reading->json, item->value, reading->error, result, "%.200s: %.600s", item->place, inner.text);
+    }
+    ls_free(folder);
+    ls_free(path);
+    return result;
+}
+
 static ls_result apply_policy_name(const ls_reading *reading, const ls_assignment *item, ls_scenario *scenario)
 {
     const char *name = item->value->valuestring;
@@ -364,7 +400,7 @@ static ls_result apply_policy_parameter(const ls_reading *reading, const ls_assi
 
 static ls_result apply(const ls_reading *reading, const ls_assignment *item, ls_scenario *scenario)
 {
-    if (strcmp(item->path, "store.preset") == 0) return LS_OK; /* laid down before everything else */
+    if (names_store(item->path)) return LS_OK; /* laid down before everything else */
     if (strcmp(item->path, "policy") == 0) return apply_policy_name(reading, item, scenario);
     const char *parameter = below(item->path, "policy");
     if (parameter != NULL) return apply_policy_parameter(reading, item, parameter, scenario);
@@ -379,8 +415,10 @@ static ls_result apply_presets(const ls_reading *reading, const ls_layer *const 
     if (preset != NULL) lay_preset(preset, scenario);
     for (uint32_t l = 0; l < layer_count; l++) {
         for (uint32_t i = 0; i < layers[l]->count; i++) {
-            if (strcmp(layers[l]->items[i].path, "store.preset") != 0) continue;
-            ls_result result = apply_preset(reading, &layers[l]->items[i], scenario);
+            const ls_assignment *item = &layers[l]->items[i];
+            if (!names_store(item->path)) continue;
+            ls_result result = strcmp(item->path, "store.model") == 0 ? apply_model(reading, item, scenario)
+                                                                     : apply_preset(reading, item, scenario);
             if (result != LS_OK) return result;
         }
     }

@@ -19,10 +19,10 @@ typedef struct ls_reading {
 } ls_reading;
 
 typedef struct ls_assignment {
-    char *path;         /* full option path; "policy" (a name), "policy.<parameter>", "store.preset" */
+    char *path;         /* full option path; "policy" (a name), "policy.<parameter>", "store.preset", "store.model" */
     char *place;        /* where it stands in the spec, for messages */
     const cJSON *value; /* borrowed */
-    bool names;         /* "policy" or "store.preset": comes before the others of its rank */
+    bool names;         /* "policy", "store.preset", "store.model": comes before the others of its rank */
 } ls_assignment;
 
 typedef struct ls_layer {

@@ -539,6 +539,8 @@ static ls_result load_row(const ls_results *results, sqlite3_stmt *statement, ls
     if (result == LS_OK) {
         result = parse_strings((const char *)sqlite3_column_text(statement, 9), &e->swept_keys, &e->swept_key_count);
     }
+    if (result == LS_OK) result = copy_column(statement, 10, &e->spec);
+    if (result == LS_OK) result = copy_column(statement, 11, &e->added);
     return explain(results, result, error);
 }
 
@@ -578,7 +580,7 @@ static ls_result load_experiment(const ls_results *results, const char *name, ls
     if (result == LS_OK && name == NULL && names != 1) return no_such_experiment(results, NULL, error);
     if (result == LS_OK) {
         result = query(results, error, &statement,
-                       "SELECT id, name, title, shows, path, quick, seed, replications, compare, swept FROM experiments"
+                       "SELECT id, name, title, shows, path, quick, seed, replications, compare, swept, spec, added FROM experiments"
                        " WHERE ?1 IS NULL OR name = ?1 ORDER BY added DESC, id DESC LIMIT 1",
                        "t", name);
     }
@@ -778,6 +780,8 @@ void ls_stored_experiment_free(ls_stored_experiment *e)
     ls_free(e->title);
     ls_free(e->shows);
     ls_free(e->path);
+    ls_free(e->spec);
+    ls_free(e->added);
     ls_free(e->version);
     ls_free(e->backend);
     ls_free(e->replication_metric);

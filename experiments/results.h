@@ -93,6 +93,8 @@ typedef struct ls_stored_experiment {
     char *title;
     char *shows;
     char *path;
+    char *spec;    /* the spec's text */
+    char *added;   /* date, UTC: when a run of this spec last began */
     char *version; /* of the runs that were loaded */
     char *backend;
     uint64_t seed;

@@ -12,6 +12,7 @@
 #include "backend/loop.h"
 #include "manifest/codec.h"
 #include "manifest/tgb.h"
+#include "sim/read_world.h"
 #include "sim/world.h"
 
 #include <inttypes.h>
@@ -29,6 +30,7 @@ typedef struct real_run {
     ls_store *store;
     ls_loop *loop;
     ls_world *world;
+    ls_readers *readers; /* world "read"; then there is no ls_world */
     char *prefix; /* this run's own */
     ls_law_sampler samplers[LAWS];
     ls_random delays;
@@ -68,6 +70,7 @@ static ls_result wrap_in_delays(real_run *run, uint64_t seed, uint64_t replicati
 static ls_result on_timer(void *context, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument)
 {
     real_run *run = context;
+    if (run->readers != NULL) return ls_readers_timer(run->readers, now_ns, kind, entity);
     return ls_world_timer(run->world, now_ns, kind, entity, argument);
 }
 
@@ -75,6 +78,7 @@ static ls_result on_reply(void *context, int64_t now_ns, uint32_t kind, uint32_t
 {
     (void)kind;
     real_run *run = context;
+    if (run->readers != NULL) return ls_readers_reply(run->readers, now_ns, entity, reply);
     return ls_world_reply(run->world, now_ns, entity, reply);
 }
 
@@ -89,22 +93,29 @@ static void fill_slice(void *context, uint32_t data_rank, uint32_t context_rank,
     }
 }
 
-static ls_result on_body(void *context, const ls_key *key, uint8_t *bytes, uint64_t size)
+/* The batch of that name, of `size` bytes with its footer. */
+static ls_result make_body(const ls_scenario *scenario, const ls_key *key, const ls_tgb_identity *identity, uint8_t *bytes,
+                           uint64_t size)
 {
-    real_run *run = context;
-    const ls_scenario *scenario = run->scenario;
     uint32_t data_ranks = (uint32_t)scenario->batches.data_parallel;
     uint32_t context_ranks = (uint32_t)scenario->batches.context_parallel, slices = data_ranks * context_ranks;
-    ls_tgb_identity identity = {.producer = key->number, .sequence = key->sequence, .epoch = key->epoch};
-    if (!ls_world_source_range(run->world, key, &identity.source_begin, &identity.source_end)) return LS_ERROR_INVALID;
     uint64_t *lengths = ls_allocate_array(slices, sizeof *lengths);
     if (lengths == NULL) return LS_ERROR_MEMORY;
     uint64_t content = size - ls_tgb_footer_bytes(data_ranks, context_ranks);
     for (uint32_t i = 0; i < slices; i++) lengths[i] = content / slices + (i < content % slices);
     ls_key named = *key;
-    ls_result result = ls_tgb_encode(&identity, data_ranks, context_ranks, lengths, fill_slice, &named, bytes, size);
+    ls_result result = ls_tgb_encode(identity, data_ranks, context_ranks, lengths, fill_slice, &named, bytes, size);
     ls_free(lengths);
     return result;
+}
+
+static ls_result on_body(void *context, const ls_key *key, uint8_t *bytes, uint64_t size)
+{
+    real_run *run = context;
+    ls_tgb_identity identity = {.producer = key->number, .sequence = key->sequence, .epoch = key->epoch};
+    if (run->world == NULL) return LS_ERROR_INVALID; /* readers put nothing */
+    if (!ls_world_source_range(run->world, key, &identity.source_begin, &identity.source_end)) return LS_ERROR_INVALID;
+    return make_body(run->scenario, key, &identity, bytes, size);
 }
 
 /* --- before and after ----------------------------------------------------------------------------------------------------- */
@@ -121,29 +132,58 @@ static char *own_prefix(const char *base, uint64_t seed, uint64_t replication)
     return prefix;
 }
 
-static ls_result put_initial(real_run *run, ls_error *error)
+static ls_result put_object(real_run *run, const ls_key *key, const uint8_t *bytes, uint64_t size, ls_error *error)
 {
-    const ls_manifest *manifest = ls_world_initial(run->world);
-    if (manifest == NULL) return LS_OK;
-    ls_key key = ls_key_manifest(ls_manifest_version(manifest));
     char name[LS_KEY_TEXT_BYTES], full[LS_STORE_KEY_BYTES_MAX + 1];
-    ls_key_format(&key, name);
+    ls_key_format(key, name);
     if (snprintf(full, sizeof full, "%s/%s", run->prefix, name) >= (int)sizeof full) {
         return ls_fail(error, LS_ERROR_INVALID, "the backend's prefix is too long for keys of %u bytes", LS_STORE_KEY_BYTES_MAX);
     }
+    ls_reply_status status = LS_REPLY_INVALID;
+    ls_object_request request = {.operation = LS_PUT, .key = full, .if_absent = true, .body = bytes, .body_bytes = size};
+    ls_result result = ls_store_call(run->store, &request, &status, NULL, NULL, error);
+    if (result == LS_OK && status != LS_REPLY_OK) {
+        return ls_fail(error, LS_ERROR_IO, "the store answered '%s' to the put of %s", ls_reply_status_name(status), full);
+    }
+    return result;
+}
+
+static ls_result put_manifest(real_run *run, const ls_manifest *manifest, ls_error *error)
+{
+    if (manifest == NULL) return LS_OK;
+    ls_key key = ls_key_manifest(ls_manifest_version(manifest));
     uint64_t size = ls_manifest_encoded_bytes(manifest);
     uint8_t *bytes = ls_allocate(size);
     if (bytes == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory for a manifest of %" PRIu64 " bytes", size);
     ls_result result = ls_manifest_encode(manifest, bytes, size);
-    ls_reply_status status = LS_REPLY_INVALID;
-    ls_object_request request = {.operation = LS_PUT, .key = full, .if_absent = true, .body = bytes, .body_bytes = size};
-    if (result == LS_OK) result = ls_store_call(run->store, &request, &status, NULL, NULL, error);
+    if (result == LS_OK) result = put_object(run, &key, bytes, size, error);
     ls_free(bytes);
-    if (result == LS_OK && status != LS_REPLY_OK) {
-        return ls_fail(error, LS_ERROR_IO, "the store answered '%s' to the put of the initial manifest %s",
-                       ls_reply_status_name(status), full);
-    }
     return result;
+}
+
+/* Every batch that the readers' manifest lists, then the manifest. */
+static ls_result put_lake(real_run *run, ls_error *error)
+{
+    const ls_manifest *manifest = ls_readers_manifest(run->readers);
+    uint64_t size = run->scenario->batches.bytes, end = ls_manifest_end_step(manifest);
+    uint8_t *bytes = ls_allocate(size);
+    if (bytes == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory for a batch of %" PRIu64 " bytes", size);
+    ls_result result = LS_OK;
+    for (uint64_t step = 0; step < end && result == LS_OK; step++) {
+        ls_entry entry;
+        if (!ls_manifest_entry(manifest, step, &entry)) break;
+        ls_key key = ls_key_data(entry.producer, entry.epoch, entry.sequence);
+        ls_tgb_identity identity = {.producer = entry.producer,
+                                    .sequence = entry.sequence,
+                                    .source_begin = entry.source_begin,
+                                    .source_end = entry.source_end,
+                                    .epoch = entry.epoch};
+        result = make_body(run->scenario, &key, &identity, bytes, size);
+        if (result != LS_OK) ls_fail(error, result, "a batch cannot be made: %s", ls_result_name(result));
+        if (result == LS_OK) result = put_object(run, &key, bytes, size, error);
+    }
+    ls_free(bytes);
+    return result == LS_OK ? put_manifest(run, manifest, error) : result;
 }
 
 typedef struct listing {
@@ -205,6 +245,7 @@ static ls_result open_backend(real_run *run, const char *address, uint64_t seed,
 
 static ls_result refuse(const ls_scenario *scenario, ls_error *error)
 {
+    if (scenario->world == LS_WORLD_READ) return LS_OK;
     if (scenario->world != LS_WORLD_COMMIT) {
         return ls_fail(error, LS_ERROR_INVALID, "world 'queue' is theory and has no real store; run it with --backend sim");
     }
@@ -223,6 +264,43 @@ static ls_result refuse(const ls_scenario *scenario, ls_error *error)
     return LS_OK;
 }
 
+static ls_result tell(const real_run *run, ls_result outcome, const char *world_error, ls_error *error)
+{
+    return ls_fail(error, outcome, "%s: %s", world_error[0] != 0 ? world_error : ls_result_name(outcome), ls_loop_error(run->loop));
+}
+
+static ls_result run_world(real_run *run, uint64_t seed, uint64_t replication, ls_run_result *result, ls_error *error)
+{
+    ls_driver driver = ls_loop_driver(run->loop);
+    run->world = ls_world_new(run->scenario, seed, replication, &driver, NULL, NULL, error);
+    if (run->world == NULL) return LS_ERROR_MEMORY;
+    ls_result outcome = put_manifest(run, ls_world_initial(run->world), error);
+    if (outcome != LS_OK) return outcome;
+    outcome = ls_world_begin(run->world);
+    if (outcome == LS_OK) outcome = ls_loop_run(run->loop);
+    if (outcome == LS_OK) outcome = ls_world_measure(run->world, ls_loop_now(run->loop), result);
+    else tell(run, outcome, ls_world_error(run->world), error);
+    result->events = 0;
+    result->wall_s = ls_seconds(ls_loop_now(run->loop));
+    return outcome;
+}
+
+static ls_result run_readers(real_run *run, ls_run_result *result, ls_error *error)
+{
+    ls_driver driver = ls_loop_driver(run->loop);
+    ls_result outcome = ls_readers_new(run->scenario, &driver, &run->readers, error);
+    if (outcome == LS_OK) outcome = put_lake(run, error);
+    if (outcome != LS_OK) return outcome;
+    int64_t begin_ns = ls_loop_now(run->loop);
+    outcome = ls_readers_begin(run->readers);
+    if (outcome == LS_OK) outcome = ls_loop_run(run->loop);
+    if (outcome != LS_OK) return tell(run, outcome, "", error);
+    outcome = ls_readers_measure(run->readers, ls_loop_now(run->loop) - begin_ns, result, error);
+    result->events = 0;
+    result->wall_s = ls_seconds(ls_loop_now(run->loop));
+    return outcome;
+}
+
 ls_result ls_run_real(const ls_scenario *scenario, const char *backend_address, uint64_t seed, uint64_t replication,
                       ls_run_result *result, ls_error *error)
 {
@@ -237,22 +315,12 @@ ls_result ls_run_real(const ls_scenario *scenario, const char *backend_address, 
         ls_fail(error, LS_ERROR_MEMORY, "cannot start the loop: out of memory, or the prefix is too long");
         goto done;
     }
-    ls_driver driver = ls_loop_driver(run.loop);
-    run.world = ls_world_new(scenario, seed, replication, &driver, NULL, NULL, error);
-    if (run.world == NULL) goto done;
-    outcome = put_initial(&run, error);
-    if (outcome == LS_OK) {
-        outcome = ls_world_begin(run.world);
-        if (outcome == LS_OK) outcome = ls_loop_run(run.loop);
-        if (outcome == LS_OK) outcome = ls_world_measure(run.world, ls_loop_now(run.loop), result);
-        else ls_fail(error, outcome, "%s: %s", ls_world_error(run.world)[0] != 0 ? ls_world_error(run.world) : ls_result_name(outcome),
-                     ls_loop_error(run.loop));
-        result->events = 0;
-        result->wall_s = ls_seconds(ls_loop_now(run.loop));
-    }
+    outcome = scenario->world == LS_WORLD_READ ? run_readers(&run, result, error)
+                                               : run_world(&run, seed, replication, result, error);
 done:
     ls_loop_free(run.loop);
     ls_world_free(run.world);
+    ls_readers_free(run.readers);
     if (run.store != NULL && run.prefix != NULL) clean_up(&run);
     ls_store_destroy(run.store);
     for (int i = 0; i < LAWS; i++) ls_law_release(&run.samplers[i]);

@@ -7,8 +7,10 @@
  */
 #include "experiments/spec.h"
 
+#include "experiments/answer.h"
 #include "experiments/folder.h"
 #include "experiments/layer.h"
+#include "experiments/sensitivity.h"
 #include "experiments/text.h"
 
 #include <math.h>
@@ -347,17 +349,22 @@ static ls_result read_real(builder *b, const cJSON *node, const char *place, dou
 
 static const char *metric_name(const void *metrics, uint32_t index) { return ((const ls_metric *)metrics)[index].name; }
 
-static ls_result check_metric(builder *b, const cJSON *node, const char *place)
+static ls_result check_metric_name(builder *b, const cJSON *node, const char *place, const char *name)
 {
     const ls_vocabulary *vocabulary = b->reading.vocabulary;
-    if (!cJSON_IsString(node)) return REFUSE(b, node, "%s: expected the name of a metric", place);
     for (uint32_t i = 0; i < vocabulary->metric_count; i++) {
-        if (strcmp(vocabulary->metrics[i].name, node->valuestring) == 0) return LS_OK;
+        if (strcmp(vocabulary->metrics[i].name, name) == 0) return LS_OK;
     }
-    const char *nearest = ls_nearest(node->valuestring, vocabulary->metrics, vocabulary->metric_count, metric_name);
-    return REFUSE(b, node, "%s: no metric \"%.100s\"; `lakestream metrics` lists them%s%s%s", place, node->valuestring,
+    const char *nearest = ls_nearest(name, vocabulary->metrics, vocabulary->metric_count, metric_name);
+    return REFUSE(b, node, "%s: no metric \"%.100s\"; `lakestream metrics` lists them%s%s%s", place, name,
                   nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
                   nearest != NULL ? "\"?" : "");
+}
+
+static ls_result check_metric(builder *b, const cJSON *node, const char *place)
+{
+    if (!cJSON_IsString(node)) return REFUSE(b, node, "%s: expected the name of a metric", place);
+    return check_metric_name(b, node, place, node->valuestring);
 }
 
 static ls_result read_stopping_rule(builder *b, const cJSON *object)
@@ -448,9 +455,82 @@ static ls_result read_seed(builder *b, const cJSON *node)
     return node != NULL ? read_whole(b, node, "seed", 0, 9007199254740992.0, &b->spec->seed) : LS_OK;
 }
 
+/* What an answer's template may name: metrics, and keys that a spec may set. */
+typedef struct answer_place {
+    builder *builder;
+    const cJSON *node;
+} answer_place;
+
+static ls_result answer_metric(void *context, const char *name, ls_error *error)
+{
+    const answer_place *place = context;
+    (void)error; /* the reading's own */
+    return check_metric_name(place->builder, place->node, "answer", name);
+}
+
+static ls_result answer_key(void *context, const char *name, ls_error *error)
+{
+    const answer_place *place = context;
+    (void)error;
+    return ls_layer_check_path(&place->builder->reading, name, "answer", place->node);
+}
+
+static bool answer_is_key(void *context, const char *name)
+{
+    const answer_place *place = context;
+    const ls_vocabulary *vocabulary = place->builder->reading.vocabulary;
+    for (uint32_t i = 0; i < vocabulary->metric_count; i++) {
+        if (strcmp(vocabulary->metrics[i].name, name) == 0) return false;
+    }
+    for (uint32_t i = 0; i < vocabulary->option_count; i++) {
+        if (strcmp(vocabulary->options[i].path, name) == 0) return true;
+    }
+    return false;
+}
+
+static ls_result check_answer(builder *b)
+{
+    const ls_presentation *p = &b->spec->presentation;
+    if (p->answer == NULL) return LS_OK;
+    answer_place place = {b, cJSON_GetObjectItemCaseSensitive(b->reading.json->root, "answer")};
+    const ls_answer_names names = {&place, answer_metric, answer_key, answer_is_key};
+    return ls_answer_check(p->answer, &names, b->reading.error);
+}
+
+static ls_result check_published(builder *b, const ls_published_table *table, const cJSON *node)
+{
+    ls_result result = LS_OK;
+    for (uint32_t k = 0; k < table->metric_count && result == LS_OK; k++) {
+        result = check_metric_name(b, node, "published.metrics", table->metrics[k].name);
+    }
+    for (uint32_t k = 0; k < table->key_count && result == LS_OK; k++) {
+        result = ls_layer_check_path(&b->reading, table->keys[k].name, "published.keys", node);
+    }
+    for (uint32_t k = 0; k < table->where_count && result == LS_OK; k++) {
+        result = ls_layer_check_path(&b->reading, table->where[k].column, "published.where", node);
+    }
+    return result;
+}
+
+static ls_result read_presentation(builder *b)
+{
+    ls_presentation *p = &b->spec->presentation;
+    const cJSON *root = b->reading.json->root;
+    ls_result result = ls_presentation_read(b->reading.json, p, b->reading.error);
+    for (uint32_t i = 0; i < p->table_count && result == LS_OK; i++) {
+        result = check_metric_name(b, cJSON_GetObjectItemCaseSensitive(root, "table"), "table", p->table[i]);
+    }
+    for (uint32_t i = 0; i < p->published_count && result == LS_OK; i++) {
+        result = check_published(b, &p->published[i], cJSON_GetObjectItemCaseSensitive(root, "published"));
+    }
+    return result == LS_OK ? check_answer(b) : result;
+}
+
 static ls_result read_top(builder *b, bool quick)
 {
-    static const char *const keys[] = {"title", "shows", "seed", "replications", "base", "sweep", "compare", "quick"};
+    static const char *const keys[] = {"title", "shows",     "question",    "answer",      "assumptions",
+                                       "table", "published", "sensitivity", "seed",        "base",
+                                       "sweep", "quick",     "compare",     "replications"};
     static const char *const quick_keys[] = {"base", "sweep", "replications"};
     const cJSON *root = b->reading.json->root;
     if (!cJSON_IsObject(root)) return REFUSE(b, root, "a spec is a JSON object, { \"title\": ..., \"base\": {...} }");
@@ -467,6 +547,7 @@ static ls_result read_top(builder *b, bool quick)
     if (replications == NULL) replications = cJSON_GetObjectItemCaseSensitive(root, "replications");
     if (result == LS_OK) result = read_string(b, root, "title", "", &b->spec->title);
     if (result == LS_OK) result = read_string(b, root, "shows", "", &b->spec->shows);
+    if (result == LS_OK) result = read_presentation(b);
     if (result == LS_OK) result = read_seed(b, cJSON_GetObjectItemCaseSensitive(root, "seed"));
     if (result == LS_OK) result = read_replications(b, replications);
     if (result == LS_OK) result = read_compare(b, cJSON_GetObjectItemCaseSensitive(root, "compare"));
@@ -475,6 +556,159 @@ static ls_result read_top(builder *b, bool quick)
         result = read_layer(b, &b->quick_base, "quick.base", cJSON_GetObjectItemCaseSensitive(quickly, "base"));
     }
     return result == LS_OK ? read_sweep(b, quick_sweep != NULL ? "quick.sweep" : "sweep", sweep) : result;
+}
+
+static ls_result check_scenario(builder *b, const ls_scenario *scenario)
+{
+    bool needs_policy = scenario->world == LS_WORLD_COMMIT && scenario->batches.law != LS_ARRIVAL_OPEN;
+    if (!needs_policy || scenario->policy.policy != NULL) return LS_OK;
+    return REFUSE(
+        b, b->reading.json->root,
+        "policy: none is named; add \"policy\": \"dac\" to \"base\" or sweep it (`lakestream policies` lists them)");
+}
+
+/* Resolves base, quick's base, `at` and one more layer (NULL: none). */
+static ls_result resolve_with(builder *b, const ls_layer *at, const ls_layer *more, ls_scenario *scenario)
+{
+    const ls_layer *layers[] = {&b->base, &b->quick_base, at, more};
+    return ls_layers_resolve(&b->reading, layers, more != NULL ? 4 : 3, scenario);
+}
+
+/* An end of a range must be a value that its option takes. */
+static ls_result check_end(builder *b, const ls_layer *at, const char *key, const char *place, const cJSON *value)
+{
+    ls_layer one = {0};
+    ls_scenario ignored;
+    ls_result result = ls_layer_add(&b->reading, &one, key, place, value);
+    if (result == LS_OK) result = resolve_with(b, at, &one, &ignored);
+    ls_layer_free(&one);
+    return result;
+}
+
+static bool takes_whole_numbers(const builder *b, const char *key)
+{
+    const ls_vocabulary *vocabulary = b->reading.vocabulary;
+    for (uint32_t i = 0; i < vocabulary->option_count; i++) {
+        if (strcmp(vocabulary->options[i].path, key) == 0) return vocabulary->options[i].type == LS_OPTION_INTEGER;
+    }
+    return false;
+}
+
+static ls_result read_nominal(builder *b, const cJSON *node, const char *place, const ls_scenario *scenario,
+                              ls_assumption *a)
+{
+    char *end, *label = ls_scenario_label(b->reading.vocabulary, scenario, a->key);
+    if (label == NULL) return out_of_memory(b);
+    a->nominal = strtod(label, &end);
+    bool number = end != label && *end == '\0';
+    ls_free(label);
+    if (!number) return REFUSE(b, node, "%s: an assumption must be a number", place);
+    if (a->nominal < a->low || a->nominal > a->high) {
+        return REFUSE(b, node, "%s: the experiment itself uses %g, which is not from %g to %g", place, a->nominal,
+                      a->low, a->high);
+    }
+    return LS_OK;
+}
+
+static ls_result read_assumption(builder *b, const cJSON *node, const ls_layer *at, const ls_scenario *scenario,
+                                 ls_assumption *a)
+{
+    char place[160];
+    snprintf(place, sizeof place, "sensitivity.assumptions.%.100s", node->string);
+    const cJSON *low = cJSON_GetArrayItem(node, 0), *high = cJSON_GetArrayItem(node, 1);
+    const cJSON *scale = cJSON_GetArrayItem(node, 2);
+    int size = cJSON_IsArray(node) ? cJSON_GetArraySize(node) : 0;
+    bool scaled = size == 3 && cJSON_IsString(scale) && strcmp(scale->valuestring, "log") == 0;
+    if ((size != 2 && !scaled) || !cJSON_IsNumber(low) || !cJSON_IsNumber(high) ||
+        !(low->valuedouble < high->valuedouble)) {
+        return REFUSE(b, node, "%s: expected [low, high] or [low, high, \"log\"] with low < high", place);
+    }
+    if (scaled && !(low->valuedouble > 0)) return REFUSE(b, node, "%s: a range in the logarithm lies above 0", place);
+    ls_result result = ls_layer_check_path(&b->reading, node->string, place, node);
+    if (result == LS_OK) result = check_end(b, at, node->string, place, low);
+    if (result == LS_OK) result = check_end(b, at, node->string, place, high);
+    if (result != LS_OK) return result;
+    *a = (ls_assumption){.key = ls_duplicate(node->string),
+                         .low = low->valuedouble,
+                         .high = high->valuedouble,
+                         .logarithmic = scaled,
+                         .whole = takes_whole_numbers(b, node->string)};
+    return a->key != NULL ? read_nominal(b, node, place, scenario, a) : out_of_memory(b);
+}
+
+static ls_result read_assumptions(builder *b, const cJSON *node, const ls_layer *at, ls_sensitivity_plan *plan)
+{
+    int size = cJSON_IsObject(node) ? cJSON_GetArraySize(node) : 0;
+    if (size < 1 || size > (int)LS_SENSITIVITY_ASSUMPTIONS_MAX) {
+        return REFUSE(b, node, "sensitivity.assumptions: expected an object of 1 to %u keys with ranges",
+                      LS_SENSITIVITY_ASSUMPTIONS_MAX);
+    }
+    ls_scenario scenario;
+    ls_result result = resolve_with(b, at, NULL, &scenario);
+    if (result == LS_OK) result = check_scenario(b, &scenario);
+    if (result != LS_OK) return result;
+    plan->nominal = ls_scenario_canonical(b->reading.vocabulary, &scenario);
+    plan->assumptions = ls_allocate_array((size_t)size, sizeof *plan->assumptions);
+    if (plan->nominal == NULL || plan->assumptions == NULL) return out_of_memory(b);
+    for (const cJSON *item = node->child; item != NULL && result == LS_OK; item = item->next) {
+        result = read_assumption(b, item, at, &scenario, &plan->assumptions[plan->count++]);
+    }
+    return result;
+}
+
+static ls_result read_samples(builder *b, const cJSON *node, ls_sensitivity_plan *plan)
+{
+    uint64_t samples = 64;
+    const cJSON *whole = cJSON_GetObjectItemCaseSensitive(node, "samples");
+    const cJSON *quick = cJSON_GetObjectItemCaseSensitive(node, "quick_samples");
+    const cJSON *replications = cJSON_GetObjectItemCaseSensitive(node, "replications");
+    ls_result result = LS_OK;
+    if (whole != NULL) result = read_whole(b, whole, "sensitivity.samples", 0, LS_SENSITIVITY_SAMPLES_MAX, &samples);
+    if (result == LS_OK && quick != NULL && b->spec->quick) {
+        result = read_whole(b, quick, "sensitivity.quick_samples", 0, LS_SENSITIVITY_SAMPLES_MAX, &samples);
+    }
+    plan->samples = (uint32_t)samples;
+    plan->replications = 1;
+    if (result == LS_OK && replications != NULL) {
+        result =
+            read_whole(b, replications, "sensitivity.replications", 1, LS_SPEC_REPLICATIONS_MAX, &plan->replications);
+    }
+    return result;
+}
+
+static ls_result read_sensitivity(builder *b, const cJSON *node)
+{
+    static const char *const keys[] = {"metric", "at", "assumptions", "samples", "quick_samples", "replications"};
+    if (node == NULL) return LS_OK;
+    if (!cJSON_IsObject(node)) return REFUSE(b, node, "sensitivity: expected an object with metric and assumptions");
+    ls_sensitivity_plan *plan = b->spec->sensitivity = ls_allocate_array(1, sizeof *plan);
+    if (plan == NULL) return out_of_memory(b);
+    ls_result result = ls_check_members(&b->reading, node, "sensitivity", keys, sizeof keys / sizeof keys[0]);
+    const cJSON *metric = cJSON_GetObjectItemCaseSensitive(node, "metric");
+    const cJSON *assumptions = cJSON_GetObjectItemCaseSensitive(node, "assumptions");
+    if (result == LS_OK && (metric == NULL || assumptions == NULL)) {
+        return REFUSE(b, node, "sensitivity: needs metric and assumptions");
+    }
+    if (result == LS_OK) result = check_metric(b, metric, "sensitivity.metric");
+    if (result == LS_OK) result = read_string(b, node, "metric", NULL, &plan->metric);
+    if (result == LS_OK) result = read_samples(b, node, plan);
+    ls_layer at = {0};
+    if (result == LS_OK) {
+        result = read_layer(b, &at, "sensitivity.at", cJSON_GetObjectItemCaseSensitive(node, "at"));
+    }
+    if (result == LS_OK) result = read_assumptions(b, assumptions, &at, plan);
+    ls_layer_free(&at);
+    return result;
+}
+
+static void free_plan(ls_sensitivity_plan *plan)
+{
+    if (plan == NULL) return;
+    for (uint32_t i = 0; plan->assumptions != NULL && i < plan->count; i++) ls_free(plan->assumptions[i].key);
+    ls_free(plan->assumptions);
+    ls_free(plan->metric);
+    ls_free(plan->nominal);
+    ls_free(plan);
 }
 
 static ls_result collect_keys(builder *b)
@@ -547,15 +781,6 @@ static ls_result merge_sweep_layers(builder *b, const uint32_t *digits, ls_layer
         merged->count += layer->count;
     }
     return LS_OK;
-}
-
-static ls_result check_scenario(builder *b, const ls_scenario *scenario)
-{
-    bool needs_policy = scenario->world == LS_WORLD_COMMIT && scenario->batches.law != LS_ARRIVAL_OPEN;
-    if (!needs_policy || scenario->policy.policy != NULL) return LS_OK;
-    return REFUSE(
-        b, b->reading.json->root,
-        "policy: none is named; add \"policy\": \"dac\" to \"base\" or sweep it (`lakestream policies` lists them)");
 }
 
 static ls_result resolve_point(builder *b, ls_spec_point *point, const uint32_t *digits)
@@ -662,6 +887,9 @@ static ls_result build(const ls_json *json, const char *path, const ls_vocabular
     b.spec->quick = quick;
     ls_result result = b.spec->name != NULL && b.spec->path != NULL && b.spec->text != NULL ? LS_OK : out_of_memory(&b);
     if (result == LS_OK) result = read_top(&b, quick);
+    if (result == LS_OK) {
+        result = read_sensitivity(&b, cJSON_GetObjectItemCaseSensitive(json->root, "sensitivity"));
+    }
     if (result == LS_OK) result = build_points(&b);
     for (uint32_t a = 0; a < b.axis_count; a++) free_axis(&b.axes[a]);
     ls_free(b.axes);
@@ -715,6 +943,8 @@ void ls_spec_free(ls_spec *spec)
     ls_free(spec->text);
     ls_free(spec->title);
     ls_free(spec->shows);
+    ls_presentation_free(&spec->presentation);
+    free_plan(spec->sensitivity);
     ls_free(spec->replications.metric);
     ls_free(spec->compare_key);
     ls_free(spec->compare_baseline);

@@ -9,8 +9,11 @@
  *     "sweep": [ {"cartesian": {"manifest.initial_entries": [0, 1000], "policy": ["immediate", {"name": "dac"}]}},
  *                {"zip": {"producers.count": [8, 16], "duration_s": [60, 30]}},
  *                {"cases": [{"store": "gcs"}, {"store": "minio", "producers.count": 4}]} ],
- *     "compare": {"key": "policy", "baseline": "immediate", "metrics": ["published_per_s"]},
- *     "quick": { "base": {...}, "sweep": [...], "replications": ... } }
+ *     "question": "...", "answer": "... {max(published_per_s)} ...", "assumptions": [...], "table": [...],
+ *     "published": [...],                     what the report tells of the figure: presentation.h, answer.h,
+ * published.h "sensitivity": {...},                   which assumptions carry the result: sensitivity.h "compare":
+ * {"key": "policy", "baseline": "immediate", "metrics": ["published_per_s"]}, "quick": { "base": {...}, "sweep": [...],
+ * "replications": ... } }
  *
  * Keys are the paths of the option table, nested or dotted or both. Blocks of "sweep" multiply: cartesian gives one
  * axis a key, zip one axis whose keys move together, cases one axis of explicit settings. Later blocks vary fastest.
@@ -18,7 +21,8 @@
  *
  * Precedence: defaults, then the store preset in force, then base, then quick's base (with --quick), then the sweep.
  * "store": "x" is short for "store": {"preset": "x"}; the preset is always laid down first, so a swept preset keeps
- * the overrides that base wrote down. A policy is different: parameters belong to a name, so naming a policy drops
+ * the overrides that base wrote down. "store": {"model": "FILE"}, or "store": "FILE.json", lays the numbers of a model file
+ * (model_file.h) where a preset's would be; FILE is relative to the spec. A policy is different: parameters belong to a name, so naming a policy drops
  * what was set for the previous one. "policy": "x" is short for {"name": "x"}; "policy.target_share" sets a parameter
  * of the policy in force.
  *
@@ -30,6 +34,7 @@
 #define LS_SPEC_H
 
 #include "experiments/digest.h"
+#include "experiments/presentation.h"
 #include "sim/scenario.h"
 
 #define LS_SPEC_POINTS_MAX       20000u
@@ -58,6 +63,25 @@ typedef struct ls_replications {
     double confidence; /* of the interval, 0.95 by default */
 } ls_replications;
 
+/* One assumption of a sensitivity study (sensitivity.h): an option with a range. */
+typedef struct ls_assumption {
+    char *key;
+    double low;
+    double high;
+    double nominal;   /* what the experiment itself uses, within the range */
+    bool logarithmic; /* spread evenly in the logarithm */
+    bool whole;       /* a whole number */
+} ls_assumption;
+
+typedef struct ls_sensitivity_plan {
+    char *metric;
+    char *nominal; /* canonical JSON of the nominal scenario */
+    ls_assumption *assumptions;
+    uint32_t count;
+    uint32_t samples; /* of the space-filling design */
+    uint64_t replications;
+} ls_sensitivity_plan;
+
 typedef struct ls_spec_point {
     ls_scenario scenario;
     char *resolved;                 /* canonical JSON */
@@ -71,6 +95,8 @@ typedef struct ls_spec {
     char *text;  /* the source */
     char *title; /* "" if not given */
     char *shows; /* "" if not given */
+    ls_presentation presentation;
+    ls_sensitivity_plan *sensitivity; /* NULL: none */
     bool quick;
     uint64_t seed;
     ls_replications replications;

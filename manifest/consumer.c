@@ -16,10 +16,11 @@
 ls_result ls_consumer_init(ls_consumer *c, const ls_protocol *protocol, const ls_consumer_config *config, uint64_t first_step)
 {
     memset(c, 0, sizeof *c);
-    if (config->window < 1 || config->window > LS_CONSUMER_WINDOW_MAX) return LS_ERROR_INVALID;
+    uint32_t least = config->on_demand ? 0 : 1, most = config->on_demand ? LS_CONSUMER_WINDOW_MAX - 1 : LS_CONSUMER_WINDOW_MAX;
+    if (config->window < least || config->window > most) return LS_ERROR_INVALID;
     c->protocol = protocol;
     c->config = *config;
-    c->cursor = c->fetch_end = first_step;
+    c->cursor = c->fetch_end = c->asked_end = first_step;
     c->wake_ns = c->poll_at_ns = c->retry_at_ns = LS_NEVER_NS;
     c->known = ls_manifest_new_empty();
     return c->known == NULL ? LS_ERROR_MEMORY : LS_OK;
@@ -179,7 +180,11 @@ static void ask_fetch(ls_consumer *c, uint64_t step, ls_actions *actions)
     request->tag = TAG_DATA | ((uint32_t)step & TAG_MASK);
     request->key = ls_key_data(fetch->entry.producer, fetch->entry.epoch, fetch->entry.sequence);
     request->slice = fetch->slice;
-    if (fetch->slice.bytes == 0) {
+    if (c->config.whole_objects) {
+        fetch->state = LS_FETCH_SLICE;
+        request->range = LS_RANGE_WHOLE;
+        request->for_slice = true;
+    } else if (fetch->slice.bytes == 0) {
         fetch->state = LS_FETCH_FOOTER;
         request->range = LS_RANGE_SUFFIX;
         request->range_bytes = fetch->entry.footer_bytes;
@@ -196,13 +201,21 @@ static bool room(const ls_actions *actions)
     return actions->count + ACTIONS_RESERVE < LS_ACTIONS_MAX;
 }
 
+/* One past the last step that may be fetched by now; on demand the window begins after what has been asked for. */
+static uint64_t fetch_limit(const ls_consumer *c)
+{
+    if (!c->config.on_demand) return c->cursor + c->config.window;
+    uint64_t wanted = c->asked_end + c->config.window, room_end = c->cursor + LS_CONSUMER_WINDOW_MAX;
+    return wanted < room_end ? wanted : room_end;
+}
+
 /* Begins as many fetches as window, manifest and the actions of one step allow; the rest follows with the next event. */
 static void prefetch(ls_consumer *c, int64_t now_ns, ls_actions *actions)
 {
     for (uint64_t step = c->cursor; step < c->fetch_end && now_ns >= c->retry_at_ns && room(actions); step++) {
         if (fetch_of(c, step)->state == LS_FETCH_WAITING) ask_fetch(c, step, actions);
     }
-    while (c->fetch_end < c->cursor + c->config.window && room(actions)) {
+    while (c->fetch_end < fetch_limit(c) && room(actions)) {
         ls_entry entry;
         if (!ls_manifest_entry(c->known, c->fetch_end, &entry)) {
             bool guesses = LS_MUTANT_IS(LS_MUTANT_READ_PAST_END) && c->fetch_end > 0 &&
@@ -240,16 +253,20 @@ static void data_replied(ls_consumer *c, const ls_store_reply *reply, int64_t no
         fetch->slice = reply->slice;
         ask_fetch(c, step, actions);
     } else {
+        if (c->config.whole_objects) fetch->slice = reply->slice;
         fetch->state = LS_FETCH_READY; /* the slice is here, or the rank's slice is empty */
+        fetch->ready_ns = now_ns;
     }
 }
 
 static void hand_on(ls_consumer *c, ls_actions *actions)
 {
-    while (c->cursor < c->fetch_end && fetch_of(c, c->cursor)->state == LS_FETCH_READY && room(actions)) {
+    uint64_t end = c->config.on_demand && c->asked_end < c->fetch_end ? c->asked_end : c->fetch_end;
+    while (c->cursor < end && fetch_of(c, c->cursor)->state == LS_FETCH_READY && room(actions)) {
         ls_fetch *fetch = fetch_of(c, c->cursor);
         emit(actions, LS_ACTION_STEP)->step =
-            (ls_step_report){.step = c->cursor, .entry = fetch->entry, .slice = fetch->slice, .asked_ns = fetch->asked_ns};
+            (ls_step_report){.step = c->cursor, .entry = fetch->entry, .slice = fetch->slice, .asked_ns = fetch->asked_ns,
+                             .ready_ns = fetch->ready_ns};
         fetch->state = LS_FETCH_EMPTY;
         c->cursor++;
     }
@@ -325,8 +342,11 @@ ls_result ls_consumer_step(ls_consumer *c, const ls_event *event, ls_actions *ac
             ls_manifest_release(event->reply->manifest);
         }
         break;
-    case LS_EVENT_BATCH:
-    case LS_EVENT_GO: return LS_ERROR_INVALID;
+    case LS_EVENT_GO:
+        if (!c->config.on_demand) return LS_ERROR_INVALID;
+        c->asked_end++;
+        break;
+    case LS_EVENT_BATCH: return LS_ERROR_INVALID;
     }
     go_on(c, now_ns, actions);
     tell_wake(c, now_ns, actions);

@@ -46,9 +46,11 @@ typedef struct ls_slice {
 typedef struct ls_store_request {
     ls_operation operation;
     bool if_absent;              /* put only when no object of that name exists */
+    bool for_slice;              /* get of data, whole: for the sake of `slice`, which the driver finds, checks and hands on */
     ls_range_kind range;         /* get */
     uint32_t tag;                /* the machine's own; echoed in the reply */
     uint32_t list_limit;         /* list: at most so many keys */
+    bool list_names;             /* list: the answer names every key, not only how many there are and the greatest */
     ls_key key;                  /* list: keys of this kind after this one */
     uint64_t range_offset;       /* get, span: first byte */
     uint64_t range_bytes;        /* get, span or suffix: how many */
@@ -65,10 +67,13 @@ typedef struct ls_store_reply {
     uint64_t object_bytes;       /* get, head: size of the whole object */
     uint64_t moved_bytes;        /* get: bytes of the object that this answer carried */
     uint64_t needed_bytes;       /* get of a suffix that was too short: the length that suffices */
-    ls_slice slice;              /* get of a TGB's footer by suffix: where the slice asked for lies (the driver decodes) */
+    ls_slice slice;              /* get of a TGB's footer by suffix, or of a whole TGB for a slice: where the slice asked for lies (the driver decodes) */
     uint64_t list_count;         /* list: keys in this answer */
     ls_key list_last;            /* list: the greatest key of this answer (list_count > 0) */
     bool list_truncated;         /* list: there may be more after list_last */
+    const ls_key *list_keys;     /* list that asked for names: list_count of them, in the store's order; borrowed */
+    const uint64_t *list_bytes;  /* their objects' sizes; borrowed */
+    const int64_t *list_ages_ns; /* how long ago the objects were made, as far as the store's clock tells; borrowed */
     int64_t retry_after_ns;      /* throttled: the store's wish, 0 if none */
 } ls_store_reply;
 
@@ -77,7 +82,8 @@ typedef enum ls_event_kind {
     LS_EVENT_BATCH,     /* a batch is ready to be uploaded */
     LS_EVENT_TIMER,     /* the time of the last LS_ACTION_WAKE has come (late or spurious timers are harmless) */
     LS_EVENT_REPLY,     /* the store answered */
-    LS_EVENT_GO,        /* try to commit now if anything is pending, whatever was planned (the oracle's word) */
+    LS_EVENT_GO,        /* producer: try to commit now if anything is pending, whatever was planned (the oracle's word);
+                           consumer on demand: one more step is wanted */
     LS_EVENT_STOP       /* produce no more: commit what is pending, close the row, finish */
 } ls_event_kind;
 
@@ -100,7 +106,12 @@ typedef enum ls_action_kind {
     LS_ACTION_FAILED,      /* the store denied or garbled a request: the machine has stopped */
     LS_ACTION_FINISHED,    /* after LS_EVENT_STOP: everything is committed and the row closed */
     LS_ACTION_STEP,        /* consumer: the slice of the next step is here and verified, in step order */
-    LS_ACTION_BEHIND       /* consumer: the next step has been reclaimed; the machine has stopped */
+    LS_ACTION_BEHIND,      /* consumer: the next step has been reclaimed; the machine has stopped */
+    LS_ACTION_CHECKPOINTED, /* checkpointer: durable, and no step from there on will be deleted; the machine has stopped */
+    LS_ACTION_GAVE_UP,     /* checkpointer: that step is no longer, or not yet, there; the machine has stopped */
+    LS_ACTION_WOULD_DELETE, /* reclaimer, dry run: this object, for this reason */
+    LS_ACTION_RECLAIMED,   /* reclaimer: a round is over */
+    LS_ACTION_REFUSED      /* reclaimer: this is no lake to delete from; the machine has stopped */
 } ls_action_kind;
 
 typedef enum ls_attempt_outcome {
@@ -134,7 +145,40 @@ typedef struct ls_step_report {
     ls_entry entry;
     ls_slice slice;
     int64_t asked_ns; /* when its first request was sent */
+    int64_t ready_ns; /* when the slice was here */
 } ls_step_report;
+
+typedef struct ls_checkpoint_report {
+    ls_key key;             /* of the checkpoint object */
+    uint64_t low_watermark; /* of the version read after it was durable; gave up: above the step */
+    uint64_t end_step;      /* of that version; gave up: below the step */
+} ls_checkpoint_report;
+
+typedef enum ls_delete_reason {
+    LS_DELETE_BATCH = 1,  /* committed, its step below every checkpoint that is kept */
+    LS_DELETE_ORPHAN,     /* uploaded, named by no version, and it can be committed no more */
+    LS_DELETE_CHECKPOINT, /* not kept by the retention rule */
+    LS_DELETE_VOID_CHECKPOINT, /* of a step that is trimmed already */
+    LS_DELETE_VERSION,    /* below the floor */
+    LS_DELETE_FLOOR       /* below a higher floor */
+} ls_delete_reason;
+
+#define LS_DELETE_REASONS 7u /* ls_delete_reason indexes 1 .. 6 */
+
+typedef struct ls_delete_report {
+    ls_key key;
+    ls_delete_reason reason;
+    uint64_t bytes; /* batches and what was listed; 0: not known */
+    uint64_t step;  /* batches */
+} ls_delete_report;
+
+typedef struct ls_reclaim_report {
+    uint64_t low_watermark; /* announced */
+    uint64_t bound;         /* batches below this step are deleted */
+    uint64_t floor;
+    uint64_t deleted[LS_DELETE_REASONS]; /* objects in this round, by ls_delete_reason; dry run: that would be */
+    uint64_t bytes[LS_DELETE_REASONS];
+} ls_reclaim_report;
 
 typedef struct ls_action {
     ls_action_kind kind;
@@ -145,6 +189,9 @@ typedef struct ls_action {
         ls_published_report published;
         uint64_t source_offset;
         ls_step_report step;
+        ls_checkpoint_report checkpoint;
+        ls_delete_report would_delete;
+        ls_reclaim_report reclaimed;
     };
 } ls_action;
 

@@ -1,5 +1,5 @@
-/* key.c - object names as text and back (see key.h). Checkpoints are zero-padded like versions: text order is numeric
- * order.
+/* key.c - object names as text and back (see key.h). Versions, floors and checkpoint numbers are zero-padded: text order
+ * is numeric order.
  *
  * Parsing reads loosely and then compares with what ls_key_format would have written; so there is one definition of a
  * name, and "007", "+7" or a trailing character can never name an object twice.
@@ -14,7 +14,7 @@ static const struct {
     ls_object_kind kind;
     const char *folder;
 } numbered[] = {
-    {LS_OBJECT_MANIFEST, "manifest/"}, {LS_OBJECT_CHECKPOINT, "checkpoint/"}, {LS_OBJECT_FLOOR, "floor/"}};
+    {LS_OBJECT_MANIFEST, "manifest/"}, {LS_OBJECT_FLOOR, "floor/"}};
 #define NUMBERED_KINDS (sizeof numbered / sizeof numbered[0])
 
 ls_key ls_key_manifest(uint64_t version)
@@ -25,6 +25,29 @@ ls_key ls_key_manifest(uint64_t version)
 ls_key ls_key_floor(uint64_t version)
 {
     return (ls_key){.kind = LS_OBJECT_FLOOR, .number = version};
+}
+
+ls_key ls_key_checkpoint(uint64_t number, uint64_t step, ls_checkpoint_kind kind)
+{
+    return (ls_key){.kind = LS_OBJECT_CHECKPOINT, .number = number, .sequence = step, .epoch = (uint32_t)kind};
+}
+
+const char *ls_checkpoint_kind_name(ls_checkpoint_kind kind)
+{
+    switch (kind) {
+    case LS_CHECKPOINT_AUTO: return "auto";
+    case LS_CHECKPOINT_NAMED: return "named";
+    case LS_CHECKPOINT_PIN: return "pin";
+    }
+    return NULL;
+}
+
+static int format_checkpoint(const ls_key *key, char text[LS_KEY_TEXT_BYTES])
+{
+    const char *kind = ls_checkpoint_kind_name((ls_checkpoint_kind)key->epoch);
+    if (key->epoch == 0) return snprintf(text, LS_KEY_TEXT_BYTES, "checkpoint/%020" PRIu64, key->number);
+    if (kind == NULL) return 0;
+    return snprintf(text, LS_KEY_TEXT_BYTES, "checkpoint/%020" PRIu64 "-%" PRIu64 ".%s", key->number, key->sequence, kind);
 }
 
 ls_key ls_key_data(uint64_t producer, uint32_t epoch, uint64_t sequence)
@@ -40,6 +63,7 @@ size_t ls_key_format(const ls_key *key, char text[LS_KEY_TEXT_BYTES])
         length = snprintf(text, LS_KEY_TEXT_BYTES, "data/%" PRIu64 "/%" PRIu32 "-%" PRIu64 ".tgb", key->number,
                           key->epoch, key->sequence);
     }
+    if (key->kind == LS_OBJECT_CHECKPOINT) length = format_checkpoint(key, text);
     for (size_t i = 0; i < NUMBERED_KINDS; i++) {
         if (key->kind != numbered[i].kind) continue;
         length = snprintf(text, LS_KEY_TEXT_BYTES, "%s%020" PRIu64, numbered[i].folder, key->number);
@@ -69,6 +93,19 @@ static bool read_number(const char **text, uint64_t limit, uint64_t *value)
     return *text != start;
 }
 
+static bool read_checkpoint(const char *text, ls_key *key)
+{
+    key->kind = LS_OBJECT_CHECKPOINT;
+    if (!read_number(&text, UINT64_MAX, &key->number) || !skip(&text, "-") ||
+        !read_number(&text, UINT64_MAX, &key->sequence) || !skip(&text, ".")) {
+        return false;
+    }
+    for (uint32_t kind = LS_CHECKPOINT_AUTO; kind <= LS_CHECKPOINT_PIN; kind++) {
+        if (strcmp(text, ls_checkpoint_kind_name((ls_checkpoint_kind)kind)) == 0) key->epoch = kind;
+    }
+    return key->epoch != 0;
+}
+
 static bool read_key(const char *text, ls_key *key)
 {
     uint64_t epoch = 0;
@@ -77,6 +114,7 @@ static bool read_key(const char *text, ls_key *key)
         key->kind = numbered[i].kind;
         return read_number(&text, UINT64_MAX, &key->number);
     }
+    if (skip(&text, "checkpoint/")) return read_checkpoint(text, key);
     key->kind = LS_OBJECT_DATA;
     if (!skip(&text, "data/") || !read_number(&text, UINT64_MAX, &key->number) || !skip(&text, "/") ||
         !read_number(&text, UINT32_MAX, &epoch) || !skip(&text, "-") ||

@@ -13,6 +13,7 @@
 #include "manifest/manifest.h"
 
 #include "manifest/chain.h"
+#include "manifest/mutant.h"
 
 #include <string.h>
 
@@ -449,25 +450,27 @@ ls_result ls_manifest_trim(const ls_manifest *parent, ls_commit_id id, uint64_t 
         trim_step > parent->end_step) {
         return LS_ERROR_INVALID;
     }
-    uint64_t remaining = parent->end_step - trim_step;
+    uint64_t remaining = parent->end_step - trim_step, first_step = trim_step;
+    if (LS_MUTANT_IS(LS_MUTANT_STEPS_REUSED)) trim_step = parent->trim_step;
     if (remaining > UINT32_MAX) return LS_ERROR_LIMIT;
     ls_manifest *made = successor(parent, id);
     if (made == NULL) return LS_ERROR_MEMORY;
     made->low_watermark = low_watermark;
     made->trim_step = trim_step;
+    made->end_step = trim_step + remaining;
     made->chain = ls_manifest_chain(parent, parent->end_step);
     made->chain_unknown = false;
-    if (trim_step == parent->trim_step) {
+    if (first_step == parent->trim_step) {
         chunk_retain(made->entries);
     } else if (remaining == 0) {
         made->entries = NULL;
     } else {
-        made->entries = chunk_new(NULL, trim_step, ls_manifest_chain(parent, trim_step), NULL, (uint32_t)remaining);
+        made->entries = chunk_new(NULL, trim_step, ls_manifest_chain(parent, first_step), NULL, (uint32_t)remaining);
         if (made->entries == NULL) {
             ls_free(made);
             return LS_ERROR_MEMORY;
         }
-        ls_manifest_entries(parent, trim_step, remaining, made->entries->entries);
+        ls_manifest_entries(parent, first_step, remaining, made->entries->entries);
     }
     node_retain(made->rows);
     *child = made;

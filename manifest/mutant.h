@@ -25,7 +25,16 @@ enum {
     LS_MUTANT_RESTART_AT_ZERO = 11,
     LS_MUTANT_EARLY_ACKNOWLEDGE = 12,   /* when the put is sent */
     LS_MUTANT_DOUBTFUL_412_DROPS = 14,  /* 412 on a doubtful name: the batches are taken as published */
-    LS_MUTANT_JOIN_UNREAD = 15          /* owns its row without having read it */
+    LS_MUTANT_JOIN_UNREAD = 15,         /* owns its row without having read it */
+    LS_MUTANT_WATERMARK_MAXIMUM = 16,   /* the newest checkpoint alone protects data */
+    LS_MUTANT_ORPHANS_UNPROVED = 17,    /* every object that no version names goes, at once: neither grace nor proof */
+    LS_MUTANT_LIST_ONCE = 18,           /* a reclaimer that does not list the checkpoints again */
+    LS_MUTANT_NO_FLOOR = 19,            /* old versions go without a floor */
+    LS_MUTANT_ORPHANS_OF_LIVE_EPOCH = 20, /* objects of the row's own epoch go as if it were fenced */
+    LS_MUTANT_CHECKPOINT_EARLY = 21,    /* acknowledged when the put is sent */
+    LS_MUTANT_PIN_UNCHECKED = 22,       /* acknowledged without a look at the watermark */
+    LS_MUTANT_STEPS_REUSED = 23,        /* a trim renumbers what remains */
+    LS_MUTANT_ANNOUNCE_NOTHING = 24     /* batches go without the watermark being announced */
 };
 
 #endif

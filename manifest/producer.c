@@ -525,8 +525,22 @@ static ls_result search_replied(ls_producer *p, const ls_store_reply *reply, int
     return newest_is_known(p, now_ns, actions);
 }
 
+/* Forgets the newest version known and looks again, from the floor. */
+static ls_result search_from_nothing(ls_producer *p, ls_actions *actions)
+{
+    ls_manifest *nothing = ls_manifest_new_empty();
+    if (nothing == NULL) return LS_ERROR_MEMORY;
+    ls_manifest_release(p->known);
+    p->known = nothing;
+    start_search(p, actions);
+    return LS_OK;
+}
+
 static ls_result newest_was_read(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
+    /* A version read in the moment between its deletion and a late winner's put of its name is void, and no newer one continues it. */
+    bool known_may_be_void = p->protocol->floor_check && ls_manifest_version(p->known) > 0;
+    if (reply->status == LS_REPLY_INVALID && known_may_be_void) return search_from_nothing(p, actions);
     if (reply->status != LS_REPLY_OK) {
         read_failed(p, reply, now_ns, actions);
         return LS_OK;
@@ -555,16 +569,11 @@ static void own_version_stands(ls_producer *p, int64_t now_ns, ls_actions *actio
  * floor; if it was our own put, what became of it is what our row says there. */
 static ls_result start_from_floor(ls_producer *p, ls_actions *actions)
 {
-    ls_manifest *nothing = ls_manifest_new_empty();
-    if (nothing == NULL) return LS_ERROR_MEMORY;
-    ls_manifest_release(p->known);
-    p->known = nothing;
     if (p->confirms_put) {
         p->settling = true;
         p->doubtful_version = ls_manifest_version(p->attempt);
     }
-    start_search(p, actions);
-    return LS_OK;
+    return search_from_nothing(p, actions);
 }
 
 static ls_result confirm_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)

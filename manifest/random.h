@@ -30,7 +30,11 @@ typedef enum ls_random_purpose {
     LS_RANDOM_SERVICE = 10,
     LS_RANDOM_TEST = 11,
     LS_RANDOM_CONTENT = 12,
-    LS_RANDOM_SEARCH = 13
+    LS_RANDOM_TRAINER = 13,
+    LS_RANDOM_RECLAIMER = 14,
+    LS_RANDOM_SAMPLES = 15,
+    LS_RANDOM_COLOCATED = 16,
+    LS_RANDOM_SEARCH = 17
 } ls_random_purpose;
 
 /* The raw block function: counter (c0, c1) and key k to two 64-bit words. Known answers: tests/test_random.c. */

@@ -18,6 +18,7 @@
 #include "manifest/commit_view.h"
 
 #define LS_POLICY_PARAMETERS_MAX 12u
+#define LS_POLICIES_MAX 64u
 
 typedef struct ls_policy_parameter {
     const char *name;    /* with its unit: base_s, batch_limit, target_share */
@@ -62,6 +63,10 @@ typedef struct ls_policy_instance {
 /* All policies and presets, in the order in which they are listed. */
 const ls_policy *const *ls_policies(uint32_t *count);
 const ls_policy_preset *ls_policy_presets(uint32_t *count);
+
+/* Adds a policy, which must outlive the process's use of policies; for plug-ins, before anything runs: not safe beside other
+ * threads. LS_ERROR_INVALID if the name is taken or the table is full. */
+ls_result ls_policies_add(const ls_policy *policy, ls_error *error);
 
 /* Fills an instance with the defaults of a policy or preset of that name. LS_ERROR_INVALID (with the nearest name)
  * if there is none. */

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const ls_policy *const policies[] = {
+/* The program's own, then room for those that plug-ins add; the first NULL ends the list. Filled before any world is made and never
+ * after: the one table of the process that is not constant. */
+static const ls_policy *policies[LS_POLICIES_MAX] = {
     &ls_policy_immediate, &ls_policy_fixed, &ls_policy_backoff_none, &ls_policy_backoff_full, &ls_policy_backoff_equal,
     &ls_policy_backoff_decorrelated, &ls_policy_aimd, &ls_policy_delay, &ls_policy_aloha, &ls_policy_slotted,
     &ls_policy_linger, &ls_policy_bbr, &ls_policy_headroom, &ls_policy_retry_budget, &ls_policy_turns, &ls_policy_dac, &ls_policy_dac_r1, &ls_policy_dac_r2, &ls_policy_dac_r3, &ls_policy_oracle,
@@ -50,12 +52,18 @@ static const ls_policy_preset presets[] = {
      {{"age_s", 0.005}, {"batches", 1000000}, {"retry_s", 0.1}}, 3},
 };
 
-#define POLICIES LS_COUNT_OF(policies)
 #define PRESETS LS_COUNT_OF(presets)
+
+static uint32_t policy_count(void)
+{
+    uint32_t count = 0;
+    while (count < LS_POLICIES_MAX && policies[count] != NULL) count++;
+    return count;
+}
 
 const ls_policy *const *ls_policies(uint32_t *count)
 {
-    *count = POLICIES;
+    *count = policy_count();
     return policies;
 }
 
@@ -103,16 +111,31 @@ const char *ls_nearest(const char *word, const void *words, uint32_t count,
 
 static const char *name_at(const void *words, uint32_t index)
 {
-    (void)words;
-    return index < POLICIES ? policies[index]->name : presets[index - POLICIES].name;
+    uint32_t count = *(const uint32_t *)words;
+    return index < count ? policies[index]->name : presets[index - count].name;
 }
 
 static const ls_policy *policy_named(const char *name)
 {
-    for (uint32_t i = 0; i < POLICIES; i++) {
+    for (uint32_t i = 0; i < LS_POLICIES_MAX && policies[i] != NULL; i++) {
         if (strcmp(policies[i]->name, name) == 0) return policies[i];
     }
     return NULL;
+}
+
+ls_result ls_policies_add(const ls_policy *policy, ls_error *error)
+{
+    uint32_t count = policy_count();
+    bool taken = policy_named(policy->name) != NULL;
+    for (uint32_t i = 0; i < PRESETS && !taken; i++) taken = strcmp(presets[i].name, policy->name) == 0;
+    if (taken) {
+        return ls_fail(error, LS_ERROR_INVALID, "there is a policy or preset '%s' already: give yours another name", policy->name);
+    }
+    if (count == LS_POLICIES_MAX) {
+        return ls_fail(error, LS_ERROR_INVALID, "no room for policy '%s': at most %u policies", policy->name, LS_POLICIES_MAX);
+    }
+    policies[count] = policy;
+    return LS_OK;
 }
 
 static void set_defaults(ls_policy_instance *instance, const ls_policy *policy)
@@ -141,7 +164,8 @@ ls_result ls_policy_instantiate(const char *name, ls_policy_instance *instance, 
         }
         return result;
     }
-    const char *near = ls_nearest(name, NULL, POLICIES + PRESETS, name_at);
+    uint32_t count = policy_count();
+    const char *near = ls_nearest(name, &count, count + PRESETS, name_at);
     return ls_fail(error, LS_ERROR_INVALID, "there is no policy '%s'%s%s%s", name,
                    near != NULL ? ": did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }

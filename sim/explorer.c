@@ -390,6 +390,11 @@ static ls_result act(world *w, uint32_t index, const ls_action *action, uint64_t
         return check_step(w, &action->step, error);
     case LS_ACTION_BEHIND:
         return ls_fail(error, LS_ERROR_VIOLATED, "a consumer was told that data is gone; nothing was ever deleted");
+    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_GAVE_UP:
+    case LS_ACTION_WOULD_DELETE:
+    case LS_ACTION_RECLAIMED:
+    case LS_ACTION_REFUSED:
     case LS_ACTION_WAKE:
     case LS_ACTION_ATTEMPT:
     case LS_ACTION_FINISHED: break;

@@ -50,6 +50,12 @@ typedef struct ls_fault_config {
     double slow_start_s, slow_length_s, slow_factor;        /* latencies are so many times as long (bandwidth stays) */
     uint64_t cut_client;                                    /* requests of this producer are unavailable */
     double cut_start_s, cut_length_s;
+    double trainer_crash_at_s;         /* once (0: never): the whole job, which goes back to a checkpoint */
+    double trainer_crash_rate_per_s;   /* of the whole job */
+    double consumer_crash_rate_per_s;  /* of each rank's reader, at exponential intervals */
+    double consumer_restart_s;
+    double worker_crash_rate_per_s;    /* of each colocated loader worker: stops its whole job */
+    double reclaimer_crash_rate_per_s; /* of each reclaimer; it starts again after restart_s */
 } ls_fault_config;
 
 /* The kinds of draws; part of the reproducibility contract: never renumber. */

@@ -59,10 +59,15 @@ static bool run_insert(ls_object_run *run, ls_object object)
     return true;
 }
 
+static void release_content(const ls_object *object)
+{
+    if (object->checkpoint_kind == 0) ls_manifest_release(object->manifest);
+}
+
 static void run_remove(ls_object_run *run, ls_object *item)
 {
     uint64_t place = (uint64_t)(item - run->items) - run->first;
-    ls_manifest_release(item->manifest);
+    release_content(item);
     run->count--;
     if (place == 0) {
         run->first = run->count == 0 ? 0 : run->first + 1;
@@ -73,7 +78,7 @@ static void run_remove(ls_object_run *run, ls_object *item)
 
 static void run_release(ls_object_run *run)
 {
-    for (uint64_t i = 0; i < run->count; i++) ls_manifest_release(run->items[run->first + i].manifest);
+    for (uint64_t i = 0; i < run->count; i++) release_content(&run->items[run->first + i]);
     ls_free(run->items);
 }
 
@@ -165,24 +170,29 @@ void ls_object_table_release(ls_object_table *table)
 const ls_object *ls_object_table_find(const ls_object_table *table, const ls_key *key)
 {
     const ls_object_run *run = find_run(table, key);
-    return run == NULL ? NULL : run_find(run, number_of(key));
+    const ls_object *object = run == NULL ? NULL : run_find(run, number_of(key));
+    bool is_other = object != NULL && key->kind == LS_OBJECT_CHECKPOINT &&
+                    (object->step != key->sequence || object->checkpoint_kind != key->epoch);
+    return is_other ? NULL : object;
 }
 
-ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_t bytes, const ls_manifest *manifest)
+ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_t bytes, const ls_manifest *manifest, int64_t now_ns)
 {
+    ls_object object = {.number = number_of(key), .bytes = bytes, .made_ns = now_ns, .manifest = manifest};
+    if (key->kind == LS_OBJECT_CHECKPOINT) {
+        object.step = key->sequence;
+        object.checkpoint_kind = key->epoch;
+    }
     ls_object_run *run = find_run(table, key);
     if (run == NULL) run = make_data_run(table, key);
     if (run == NULL) return LS_ERROR_MEMORY;
     ls_object *existing = run_find(run, number_of(key));
     if (existing != NULL) {
-        ls_manifest_release(existing->manifest);
+        release_content(existing);
         table->bytes -= existing->bytes;
-        existing->bytes = bytes;
-        existing->manifest = manifest;
+        *existing = object;
     } else {
-        if (!run_insert(run, (ls_object){.number = number_of(key), .bytes = bytes, .manifest = manifest})) {
-            return LS_ERROR_MEMORY;
-        }
+        if (!run_insert(run, object)) return LS_ERROR_MEMORY;
         table->objects++;
     }
     table->bytes += bytes;
@@ -208,6 +218,18 @@ const ls_object *ls_object_table_greatest(const ls_object_table *table, ls_objec
 
 /* ---- lists ---- */
 
+/* The key of an object in the run that key names. */
+static ls_key key_of(const ls_object *object, ls_key key)
+{
+    if (key.kind == LS_OBJECT_DATA) key.sequence = object->number;
+    else key.number = object->number;
+    if (key.kind == LS_OBJECT_CHECKPOINT) {
+        key.sequence = object->step;
+        key.epoch = object->checkpoint_kind;
+    }
+    return key;
+}
+
 /* Takes the run's numbers from place on into the listing, up to the limit; key names the run. */
 static void list_run(const ls_object_run *run, uint64_t place, uint64_t limit, ls_key key, ls_listing *listing)
 {
@@ -215,13 +237,14 @@ static void list_run(const ls_object_run *run, uint64_t place, uint64_t limit, l
     uint64_t taken = present < wanted ? present : wanted;
     if (present > taken) listing->truncated = true;
     if (taken == 0) return;
-    uint64_t number = run->items[run->first + place + taken - 1].number;
-    if (key.kind == LS_OBJECT_DATA)
-        key.sequence = number;
-    else
-        key.number = number;
+    const ls_object *items = run->items + run->first + place;
+    for (uint64_t i = 0; i < taken && listing->keys != NULL; i++) {
+        listing->keys[listing->count + i] = key_of(&items[i], key);
+        listing->bytes[listing->count + i] = items[i].bytes;
+        listing->made_ns[listing->count + i] = items[i].made_ns;
+    }
     listing->count += taken;
-    listing->last = key;
+    listing->last = key_of(&items[taken - 1], key);
 }
 
 static uint64_t place_after(const ls_object_run *run, uint64_t number)
@@ -271,7 +294,9 @@ static uint32_t order_lower_bound(const ls_object_table *table, const ls_key *ke
 
 ls_result ls_object_table_list(ls_object_table *table, const ls_key *after, uint64_t limit, ls_listing *listing)
 {
-    *listing = (ls_listing){.last = *after};
+    listing->count = 0;
+    listing->last = *after;
+    listing->truncated = false;
     if (after->kind != LS_OBJECT_DATA) {
         const ls_object_run *run = &table->named[after->kind];
         list_run(run, place_after(run, after->number), limit, (ls_key){.kind = after->kind}, listing);

@@ -4,6 +4,7 @@
  * S3 Standard. A store preset replaces the store.* defaults before a spec's own store keys are laid on top.
  */
 #include "sim/scenario.h"
+#include "sim/prices.h"
 
 
 #define REAL(path_, field, default_, min_, max_, meaning_) \
@@ -22,10 +23,11 @@
     {.path = path_, .type = LS_OPTION_TEXT, .offset = offsetof(ls_scenario, field), .default_text = default_, .meaning = meaning_}
 
 /* The rows of one latency law. */
-#define LAW(path_, field, what_) \
+#define LAW(path_, field, what_) LAW_OF(path_, field, 0, what_)
+#define LAW_OF(path_, field, scale_, what_) \
     CHOICE(path_ ".law", field.law, 0, LS_LAW_CHOICES, "distribution of " what_), \
     REAL(path_ ".floor_s", field.floor_s, 0, 0, 1e6, "added to every draw of " what_), \
-    REAL(path_ ".scale_s", field.scale_s, 0, 0, 1e6, "constant value, mean or median of " what_ " above the floor (sim/law.h)"), \
+    REAL(path_ ".scale_s", field.scale_s, scale_, 0, 1e6, "constant value, mean or median of " what_ " above the floor (sim/law.h)"), \
     REAL(path_ ".shape", field.shape, 0, 0, 1e3, "sigma, gamma shape or standard deviation in seconds of " what_ " (sim/law.h)"), \
     REAL(path_ ".tail_share", field.tail_share, 0, 0, 1, "share of draws that come from a Pareto tail instead"), \
     REAL(path_ ".tail_scale_s", field.tail_scale_s, 0, 0, 1e6, "least value of that tail"), \
@@ -34,15 +36,17 @@
     TEXT(path_ ".file", field.file, "", "empirical law: file with one quantile in seconds a line, ascending")
 
 static const ls_option options[] = {
-    CHOICE("world", world, 0, "commit queue", "what is simulated: producers that commit, or one queueing station (theory)"),
+    CHOICE("world", world, 0, "commit queue read colocated", "what is simulated: producers that commit, one queueing station (theory), ranks that read a finished lake, or a trainer with loaders beside it (sim/colocated.h)"),
     REAL("duration_s", duration_s, 300, 1e-3, 1e7, "measured time after the warm-up"),
     REAL("warm_up_s", warm_up_s, 30, -1, 1e7, "time before measuring begins; -1: found by MSER-5 on the published batches of a pilot run"),
     REAL("series_step_s", series_step_s, 0, 0, 1e6, "spacing of the time series of published batches; 0: duration_s / 200"),
     INTEGER("producers.count", producers.count, 64, 1, 10000000, "producers that share the manifest"),
     FLAG("producers.established", producers.established, 1, "they have rows in the manifest already; otherwise each joins by a commit of its own"),
     REAL("producers.start_spread_s", producers.start_spread_s, 1, 0, 1e6, "producers start at uniform times within this"),
-    CHOICE("batches.law", batches.law, 0, "poisson regular closed once open", "when batches become ready (sim/scenario.h)"),
+    CHOICE("batches.law", batches.law, 0, "poisson regular closed once open preprocessed", "when batches become ready (sim/scenario.h)"),
     REAL("batches.rate_per_s", batches.rate_per_s, 1, 1e-9, 1e9, "batches a second and producer; law open: attempts a second of all together"),
+    REAL("batches.rate_spread", batches.rate_spread, 1, 1, 1e6, "law poisson: the fastest producer's rate over the slowest's, spread geometrically; the mean rate stays"),
+    INTEGER("batches.burst_batches", batches.burst_batches, 1, 1, 1e6, "law poisson: batches come so many at once; the rate stays"),
     INTEGER("batches.bytes", batches.bytes, 8388608, 1, 1099511627776.0, "size of a batch (the whole TGB object), mean"),
     REAL("batches.bytes_sigma", batches.bytes_sigma, 0, 0, 5, "lognormal sigma of the size; 0: all equal"),
     INTEGER("batches.data_parallel", batches.data_parallel, 8, 1, 65535, "slices of a batch along the data-parallel ranks"),
@@ -58,6 +62,9 @@ static const ls_option options[] = {
     INTEGER("queue.servers", queue.servers, 1, 1, 100000, "world queue: servers of the station"),
     LAW("queue.service", queue.service, "the service time"),
     INTEGER("queue.customers", queue.customers, 100000, 1, 1e12, "world queue: customers measured, after a tenth of them as warm-up"),
+    INTEGER("read.steps", read.steps, 16, 1, 1000000, "world read: batches in the lake, each read by every rank"),
+    INTEGER("read.window", read.window, 4, 1, 16, "world read: steps that a rank reads ahead"),
+    FLAG("read.whole_objects", read.whole_objects, 0, "world read: ranks read whole batches instead of footer and own slice"),
     REAL("faults.crash_rate_per_s", faults.crash_rate_per_s, 0, 0, 1e3, "crashes a second of each producer, at random moments"),
     REAL("faults.crash_at_s", faults.crash_at_s, 0, 0, 1e7, "time of the run at which some producers crash once; 0: never"),
     INTEGER("faults.crash_at_count", faults.crash_at_count, 1, 0, 10000000, "how many: the first of them"),
@@ -86,8 +93,50 @@ static const ls_option options[] = {
     INTEGER("faults.cut_client", faults.cut_client, 0, 0, 10000000, "number of the producer that is cut off the store"),
     REAL("faults.cut_start_s", faults.cut_start_s, 0, 0, 1e7, "time of the run from which it is"),
     REAL("faults.cut_length_s", faults.cut_length_s, 0, 0, 1e6, "for how long; 0: never"),
+    REAL("faults.trainer_crash_at_s", faults.trainer_crash_at_s, 0, 0, 1e7, "time of the run at which the training job crashes; 0: never"),
+    REAL("faults.trainer_crash_rate_per_s", faults.trainer_crash_rate_per_s, 0, 0, 1e3, "crashes of the training job a second, at random moments"),
+    REAL("faults.consumer_crash_rate_per_s", faults.consumer_crash_rate_per_s, 0, 0, 1e3, "crashes a second of each rank's reader"),
+    REAL("faults.consumer_restart_s", faults.consumer_restart_s, 5, 0, 1e6, "from such a crash to the reader's return"),
+    REAL("faults.reclaimer_crash_rate_per_s", faults.reclaimer_crash_rate_per_s, 0, 0, 1e3, "crashes a second of each reclaimer"),
+    FLAG("trainer.present", trainer.present, 0, "a training job reads what is published (sim/trainer.h)"),
+    INTEGER("trainer.ranks_per_node", trainer.ranks_per_node, 8, 1, 65535, "ranks (GPUs) of a node, which share its link"),
+    REAL("trainer.node_bandwidth_bytes_per_s", trainer.node_bandwidth_bytes_per_s, 12.5e9, 0, 1e13, "a node's link to the store (100 Gbit/s); 0: unlimited"),
+    INTEGER("trainer.prefetch_steps", trainer.prefetch_steps, 2, 0, 15, "steps that a rank reads ahead of the one it waits for or computes"),
+    REAL("trainer.poll_s", trainer.poll_s, 0.25, 1e-3, 1e4, "pause between two looks for new steps when all known ones are fetched"),
+    LAW_OF("trainer.compute", trainer.compute, 0.15, "a rank's computing in a step"),
+    REAL("trainer.sync_s", trainer.sync_s, 0, 0, 1e4, "from the end of the last rank's computing to the next step (all-reduce, optimiser)"),
+    INTEGER("trainer.lead_batches", trainer.lead_batches, 0, 0, 1e9, "producers pause when so many batches are made and not consumed; 0: never"),
+    INTEGER("trainer.checkpoint_steps", trainer.checkpoint_steps, 0, 0, 1e9, "steps between two checkpoints; 0: none"),
+    REAL("trainer.checkpoint_s", trainer.checkpoint_s, 0, 0, 1e6, "how long training pauses for a checkpoint"),
+    INTEGER("trainer.named_every", trainer.named_every, 0, 0, 1e9, "every so many-th checkpoint is named and never retired; 0: none"),
+    REAL("trainer.restart_s", trainer.restart_s, 60, 0, 1e6, "from a crash of the job until it goes back to a checkpoint"),
+    INTEGER("trainer.rollback_checkpoints", trainer.rollback_checkpoints, 0, 0, 1e6, "so many checkpoints before the newest it goes back to, as far as they are kept"),
+    CHOICE("preprocessing.workload", preprocessing.workload, 0, "custom gr00t holoassist behavior-1k", "whose sample costs: the numbers below, or a named workload's in their place (sim/preprocessing.c)"),
+    INTEGER("preprocessing.samples_per_rank", preprocessing.samples_per_rank, 16, 1, 1e6, "samples that a data rank takes in a step"),
+    INTEGER("preprocessing.sample_bytes", preprocessing.sample_bytes, 1048576, 1, 1e12, "size of a prepared sample"),
+    REAL("preprocessing.expansion", preprocessing.expansion, 50, 1e-3, 1e6, "prepared bytes for each stored byte"),
+    LAW_OF("preprocessing.decode", preprocessing.decode, 0.1, "a sample's decoding, in seconds of a core"),
+    REAL("preprocessing.decode_factor", preprocessing.decode_factor, 1, 0, 1e6, "times that cost (for sweeps over a named workload)"),
+    REAL("preprocessing.transform_s", preprocessing.transform_s, 0.01, 0, 1e6, "a sample's transformation, in seconds of a core"),
+    INTEGER("preprocessing.cores_per_producer", preprocessing.cores_per_producer, 32, 1, 1e6, "cores of a producer (batches.law preprocessed)"),
+    REAL("colocated.cores_per_rank", colocated.cores_per_rank, 12, 0.01, 1e4, "cores of a node for each of its ranks"),
+    REAL("colocated.trainer_cores_per_rank", colocated.trainer_cores_per_rank, 1, 0, 1e4, "of those, what the trainer itself keeps busy"),
+    INTEGER("colocated.workers_per_rank", colocated.workers_per_rank, 11, 0, 1e4, "loader workers of a rank; 0: the trainer loads by itself"),
+    INTEGER("colocated.prefetch_batches", colocated.prefetch_batches, 2, 1, 1e4, "batches begun and not taken, a worker"),
+    REAL("colocated.memory_bytes_per_node", colocated.memory_bytes_per_node, 0, 0, 1e15, "memory of a node for those batches; 0: enough"),
+    REAL("colocated.read_s", colocated.read_s, 0, 0, 1e3, "how long a worker waits for each stored sample"),
+    REAL("faults.worker_crash_rate_per_s", faults.worker_crash_rate_per_s, 0, 0, 1e3, "crashes a second of each colocated worker, which stop its job"),
+    INTEGER("reclaim.count", reclaim.count, 0, 0, 1000, "reclaimers at work (sim/reclaimers.h)"),
+    REAL("reclaim.every_s", reclaim.every_s, 60, 1e-3, 1e7, "pause between two rounds of a reclaimer"),
+    INTEGER("reclaim.keep_last", reclaim.keep_last, 1, 1, 1e6, "checkpoints kept: the newest so many"),
+    INTEGER("reclaim.keep_every", reclaim.keep_every, 0, 0, 1e6, "and every so many-th; 0: no such rule"),
+    REAL("reclaim.grace_s", reclaim.grace_s, 600, 0, 1e7, "orphans younger than this stay"),
+    INTEGER("reclaim.keep_versions", reclaim.keep_versions, 16, 1, 1e6, "newest manifest versions that stay"),
+    INTEGER("reclaim.delete_concurrency", reclaim.delete_concurrency, 8, 1, 16, "deletes in flight of a reclaimer"),
+    REAL("reclaim.clock_skew_s", reclaim.clock_skew_s, 0, -1e7, 1e7, "added to the ages of objects that reclaimers are told"),
     REAL("drain_s", drain_s, 0, 0, 1e7, "after the measured time production and faults stop; what is not published within this fails the run; 0: off"),
     FLAG("check_everything", check_everything, 0, "invariants on every entry and row of every version, not only on what is new"),
+    CHOICE("prices", prices, 0, LS_PRICE_CHOICES, "whose price table the requests are billed at; by-store: that of the store preset, if it has one"),
     TEXT("store.preset", store_preset, "s3-standard", "named store whose numbers come first (`lakestream presets`)"),
     LAW("store.list", store.list, "a list request"),
     LAW("store.head", store.head, "a head request"),
@@ -108,6 +157,9 @@ static const ls_option options[] = {
     INTEGER("store.server_slots", store.server_slots, 0, 0, 1000000, "requests served at once, others wait in line; 0: no limit"),
     REAL("store.slot_fixed_s", store.slot_fixed_s, 0, 0, 1e3, "how long a request holds its slot"),
     REAL("store.slot_s_per_mib", store.slot_s_per_mib, 0, 0, 1e3, "and per 2^20 bytes moved"),
+    REAL("store.parallelism", store.parallelism, 0, 0, 1e6,
+         "requests that are worked on at once at full speed; more take longer in proportion (sim/store_config.h); 0: no limit"),
+    REAL("store.parallelism_exponent", store.parallelism_exponent, 1, 0, 1, "how the work done at once grows with n requests: n^this, up to parallelism"),
     REAL("store.write_limit_per_s", store.write_limit_per_s, 0, 0, 1e9, "puts and deletes a second and prefix beyond which requests are throttled; 0: none"),
     REAL("store.read_limit_per_s", store.read_limit_per_s, 0, 0, 1e9, "gets, heads and lists a second and prefix; 0: none"),
     REAL("store.key_write_limit_per_s", store.key_write_limit_per_s, 0, 0, 1e9, "puts of one and the same name a second, lost ones included; 0: none"),

@@ -12,14 +12,15 @@
 #include "sim/option.h"
 #include "sim/store_config.h"
 
-typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE } ls_world_kind;
+typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_READ, LS_WORLD_COLOCATED } ls_world_kind;
 
 typedef enum ls_arrival_law {
     LS_ARRIVAL_POISSON = 0, /* each producer makes batches at exponential intervals */
     LS_ARRIVAL_REGULAR,     /* at fixed intervals with a random phase */
     LS_ARRIVAL_CLOSED,      /* the next batch is ready when the previous one is published: tight retriers */
     LS_ARRIVAL_ONCE,        /* one batch each, all at time 0; the run ends when all are published */
-    LS_ARRIVAL_OPEN         /* attempts arrive as one Poisson stream of rate_per_s, each tries once and is gone */
+    LS_ARRIVAL_OPEN,        /* attempts arrive as one Poisson stream of rate_per_s, each tries once and is gone */
+    LS_ARRIVAL_PREPROCESSED /* the next batch is ready when its samples are prepared (sim/preprocessing.h); its size follows from them */
 } ls_arrival_law;
 
 typedef struct ls_scenario {
@@ -35,6 +36,8 @@ typedef struct ls_scenario {
     struct {
         uint32_t law;        /* ls_arrival_law */
         double rate_per_s;   /* a producer (open: of all together) */
+        double rate_spread;  /* poisson: rate of the fastest producer over the slowest's, spread geometrically; the mean is kept */
+        uint64_t burst_batches; /* poisson: batches come so many at once, as many a second as without */
         uint64_t bytes;      /* of a batch: its mean */
         double bytes_sigma;  /* lognormal sigma of a batch's size; 0: all equal */
         uint64_t data_parallel;
@@ -57,10 +60,57 @@ typedef struct ls_scenario {
         ls_law service;
         uint64_t customers; /* measured */
     } queue;
+    struct { /* world "read": ranks that read a finished lake */
+        uint64_t steps;
+        uint64_t window;
+        bool whole_objects;
+    } read;
+    struct { /* the training job (sim/trainer.h): data_parallel x context_parallel ranks */
+        bool present;
+        uint64_t ranks_per_node;
+        double node_bandwidth_bytes_per_s; /* link that the ranks of a node share; 0: unlimited */
+        uint64_t prefetch_steps;           /* read ahead beyond the step asked for */
+        double poll_s;                     /* between two looks for a newer manifest once all listed steps are fetched */
+        ls_law compute;                    /* of one rank and step */
+        double sync_s;                     /* from the last rank's compute to the next step */
+        uint64_t lead_batches;             /* producers pause when so many batches are made and not consumed; 0: never */
+        uint64_t checkpoint_steps;         /* a checkpoint every so many steps; 0: none */
+        double checkpoint_s;               /* how long training pauses for one */
+        uint64_t named_every;              /* every so many-th checkpoint is named and stays; 0: none */
+        double restart_s;                  /* from a crash of the job to its return to a checkpoint */
+        uint64_t rollback_checkpoints;     /* it goes back to the newest checkpoint (0) or so many further */
+    } trainer;
+    struct { /* what samples cost (sim/preprocessing.h) */
+        uint32_t workload; /* 0: the numbers below; else a named one, whose numbers replace them */
+        uint64_t samples_per_rank;
+        uint64_t sample_bytes;
+        double expansion;
+        ls_law decode;
+        double decode_factor; /* times the workload's decode cost */
+        double transform_s;
+        uint64_t cores_per_producer;
+    } preprocessing;
+    struct { /* loader workers beside the trainer (sim/colocated.h) */
+        double cores_per_rank, trainer_cores_per_rank;
+        uint64_t workers_per_rank;
+        uint64_t prefetch_batches;
+        double memory_bytes_per_node;
+        double read_s;
+    } colocated;
+    struct { /* reclaimers (sim/reclaimers.h) */
+        uint64_t count;
+        double every_s;
+        uint64_t keep_last, keep_every; /* retention rule (manifest/checkpoint.h) */
+        double grace_s;
+        uint64_t keep_versions;
+        uint64_t delete_concurrency;
+        double clock_skew_s;
+    } reclaim;
     ls_fault_config faults;
     double drain_s;        /* after the measured time production and faults stop, and everything must be published within this;
                               0: the run ends with the measured time */
     bool check_everything; /* invariants on every entry and row of every version, not on what is new alone */
+    uint32_t prices; /* LS_PRICE_CHOICES (sim/prices.h): whose prices the requests are billed at */
     ls_store_config store;
     char store_preset[LS_OPTION_TEXT_BYTES];
     ls_policy_instance policy; /* filled from the spec's "policy" object, not from the option table */
@@ -76,7 +126,7 @@ typedef struct ls_metric {
     const char *meaning; /* one sentence, no full stop */
 } ls_metric;
 
-#define LS_METRICS_MAX 64u
+#define LS_METRICS_MAX 128u
 
 /* What a run measured: values[i] belongs to ls_metrics(...)[i]; NaN where it does not apply. */
 typedef struct ls_run_result {
@@ -91,11 +141,22 @@ const ls_metric *ls_metrics(uint32_t *count);
 ls_result ls_simulate(const ls_scenario *scenario, uint64_t seed, uint64_t replication, ls_run_result *result,
                       ls_error *error);
 
+/* How a run went over time, in steps of step_s from time 0 on. */
+typedef struct ls_timeline {
+    const double *published;    /* batches published in each step */
+    const double *steps;        /* training steps ended in each step */
+    const double *stored_bytes; /* at the end of each step */
+    uint32_t count;
+    double step_s;
+} ls_timeline;
+
 /* Who watches a run from outside; any function may be NULL. */
 typedef struct ls_simulation_watcher {
     void *context;
     /* The time series at the end of the run: batches published in each step of step_s, from time 0 on. */
     void (*series)(void *context, const double *published, uint32_t count, double step_s);
+    /* The same and more: what the trainer did and the store held. Borrowed during the call. */
+    void (*timeline)(void *context, const ls_timeline *timeline);
     /* Each request before it is sent. It may be changed: so a test plants a defect that the checks must find. What the request
      * refers to stays the request's own (a manifest that is replaced must be released, the new one be a reference). */
     ls_result (*request)(void *context, uint32_t producer, ls_store_request *request);

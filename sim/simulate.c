@@ -8,10 +8,17 @@
  * the status. A put that lingers is kept until it is sent after all. A brown-out stretches each latency that
  * the store asks its scheduler for, so a request takes longer before its effect as well as after it; links keep their bandwidth.
  */
+#include "manifest/tgb.h"
+#include "sim/colocated.h"
 #include "sim/engine.h"
+#include "sim/metrics.h"
 #include "sim/mser.h"
+#include "sim/preprocessing.h"
+#include "sim/prices.h"
 #include "sim/queue_world.h"
+#include "sim/read_world.h"
 #include "sim/store_model.h"
+#include "sim/trainer.h"
 #include "sim/world.h"
 
 #include <inttypes.h>
@@ -38,9 +45,13 @@ typedef struct simulation {
     const ls_scenario *scenario;
     const ls_simulation_watcher *watcher;
     uint64_t seed, replication;
-    uint64_t *sent; /* requests so far, by producer */
+    uint64_t *sent; /* requests so far, by producer and after them by station of the crew */
     lingering *puts;
     uint32_t put_count, put_capacity;
+    ls_store_counters before; /* at the start of the measured time */
+    ls_store_counters after;  /* at its end, or the run's */
+    int64_t snapshot_ns;      /* when the next of the two is due */
+    bool counting;
     bool stopping;
 } simulation;
 
@@ -131,7 +142,16 @@ static ls_result driver_submit(void *context, uint32_t client, const ls_store_re
             return result;
         }
     }
+    uint32_t link;
+    double bytes_per_s;
     ls_result result = LS_OK;
+    if (ls_world_link(s->world, client, &link, &bytes_per_s)) {
+        result = ls_store_model_use_link(s->store, client, link, bytes_per_s);
+        if (result != LS_OK) {
+            release_body(&request);
+            return result;
+        }
+    }
     switch (strike(s, now_ns, producer, &request)) {
     case LS_FAULT_CUT: return refuse(s, faults->refusal_s, client, &request, LS_REPLY_UNAVAILABLE);
     case LS_FAULT_STORM: return refuse(s, faults->refusal_s, client, &request, LS_REPLY_THROTTLED);
@@ -168,6 +188,26 @@ static bool object_exists(void *context, const ls_key *key, uint64_t size_bytes)
     return ls_store_model_has(s->store, key, &bytes) && bytes == size_bytes;
 }
 
+/* The modelled store keeps no content: where the slice asked for lies follows from the object's size, all slices being equal but
+ * for the bytes that do not divide. A reply that carries a slice's place already is one to a span read. */
+static void decode_footer(const simulation *s, ls_store_reply *reply)
+{
+    if (reply->status != LS_REPLY_OK || reply->slice.bytes > 0) return;
+    uint64_t context_ranks = s->scenario->batches.context_parallel, slices = s->scenario->batches.data_parallel * context_ranks;
+    uint64_t footer_bytes = ls_tgb_footer_bytes((uint32_t)s->scenario->batches.data_parallel, (uint32_t)context_ranks);
+    uint64_t content = reply->object_bytes > footer_bytes ? reply->object_bytes - footer_bytes : 0;
+    uint64_t place = reply->slice.data_rank * context_ranks + reply->slice.context_rank;
+    uint64_t each = content / slices, rest = content % slices;
+    reply->slice.offset = place * each + (place < rest ? place : rest);
+    reply->slice.bytes = each + (place < rest ? 1 : 0);
+}
+
+static double stored_bytes(void *context)
+{
+    const simulation *s = context;
+    return (double)ls_store_model_counters(s->store)->stored_bytes;
+}
+
 static ls_result store_event(simulation *s, int64_t now_ns, uint64_t token)
 {
     ls_store_completion done;
@@ -184,6 +224,7 @@ static ls_result store_event(simulation *s, int64_t now_ns, uint64_t token)
         }
     }
     if (!done.ready) return LS_OK;
+    if (done.operation == LS_GET && done.kind == LS_OBJECT_DATA) decode_footer(s, &done.reply);
     if (done.context == CONTEXT_HEARD) return ls_world_reply(s->world, now_ns, done.client, &done.reply);
     ls_manifest_release(done.reply.manifest);
     return LS_OK;
@@ -208,6 +249,20 @@ static uint64_t instant_limit(uint64_t producers)
     return 2000000 + 2 * producers * producers;
 }
 
+/* Bills are for the measured time alone, as the world's own counts are. */
+static void take_snapshot(simulation *s)
+{
+    const ls_store_counters *now = ls_store_model_counters(s->store);
+    if (!s->counting) {
+        s->before = *now;
+        s->counting = true;
+        s->snapshot_ns = ls_nanoseconds(s->scenario->warm_up_s + s->scenario->duration_s);
+        return;
+    }
+    s->after = *now;
+    s->snapshot_ns = LS_NEVER_NS;
+}
+
 static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
 {
     ls_engine_event event;
@@ -223,8 +278,10 @@ static ls_result run(simulation *s, uint64_t most_at_once, ls_error *error)
                            "endless; give the store's put-if-absent or reads a latency, or the policy a pause",
                            ls_seconds(now_ns), at_once);
         }
+        while (now_ns >= s->snapshot_ns) take_snapshot(s);
         result = handle(s, &event);
     }
+    while (s->snapshot_ns != LS_NEVER_NS) take_snapshot(s);
     if (result == LS_OK) return LS_OK;
     const char *reason = ls_world_error(s->world);
     return ls_fail(error, result, "%s", reason[0] != 0 ? reason : ls_result_name(result));
@@ -260,6 +317,24 @@ static ls_result check_faults(const ls_scenario *scenario, ls_error *error)
     return ls_faults_check(&scenario->faults, error);
 }
 
+static void measure_bill(const simulation *s, ls_run_result *result)
+{
+    double published = result->values[LS_METRIC_PUBLISHED_RATE] * result->values[LS_METRIC_MEASURED];
+    const ls_price_table *table = ls_price_table_for(s->scenario->prices, s->scenario->store_preset);
+    if (!(published > 0)) return;
+    double stored_bytes = ((double)s->after.stored_bytes - (double)s->before.stored_bytes) / published;
+    result->values[LS_METRIC_STORED_BYTES] = stored_bytes;
+    const ls_store_count *from = &s->before.by[LS_PUT][LS_OBJECT_MANIFEST][LS_REPLY_OK];
+    const ls_store_count *to = &s->after.by[LS_PUT][LS_OBJECT_MANIFEST][LS_REPLY_OK];
+    result->values[LS_METRIC_HISTORY_BYTES] = (double)(to->up_bytes - from->up_bytes) / published;
+    if (table == NULL) return;
+    double per_million = 1e6 / published;
+    result->values[LS_METRIC_COMMIT_DOLLARS] =
+        per_million * ls_price_of_others(table, &s->before, &s->after, LS_OBJECT_DATA);
+    result->values[LS_METRIC_DATA_DOLLARS] = per_million * ls_price_of_kind(table, &s->before, &s->after, LS_OBJECT_DATA);
+    result->values[LS_METRIC_STORAGE_DOLLARS] = 1e6 * stored_bytes / 1073741824.0 * table->held_dollars_per_gib_month;
+}
+
 static void release(simulation *s)
 {
     for (uint32_t i = 0; i < s->put_count; i++) {
@@ -278,8 +353,11 @@ static void show_series(const simulation *s, double *warm_up_s)
     int64_t step_ns;
     const double *series = ls_world_series(s->world, &count, &step_ns);
     if (warm_up_s != NULL) *warm_up_s = ls_seconds(step_ns) * (double)ls_mser5(series, count);
-    else if (s->watcher != NULL && s->watcher->series != NULL) {
-        s->watcher->series(s->watcher->context, series, count, ls_seconds(step_ns));
+    else if (s->watcher != NULL) {
+        ls_timeline timeline = {.published = series, .steps = ls_world_step_series(s->world),
+                                .stored_bytes = ls_world_stored_series(s->world), .count = count, .step_s = ls_seconds(step_ns)};
+        if (s->watcher->series != NULL) s->watcher->series(s->watcher->context, series, count, ls_seconds(step_ns));
+        if (s->watcher->timeline != NULL) s->watcher->timeline(s->watcher->context, &timeline);
     }
 }
 
@@ -288,11 +366,17 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
                                   ls_error *error)
 {
     ls_result outcome = check_faults(scenario, error);
+    if (outcome == LS_OK) outcome = ls_trainer_check(scenario, error);
+    if (outcome == LS_OK && scenario->batches.law == LS_ARRIVAL_PREPROCESSED) {
+        ls_preprocessing tried; /* so that a bad law is told as such */
+        outcome = ls_preprocessing_prepare(scenario, seed, replication, &tried, error);
+        if (outcome == LS_OK) ls_preprocessing_release(&tried);
+    }
     if (outcome != LS_OK) return outcome;
     simulation s = {.engine = ls_engine_new(), .scenario = scenario, .watcher = watcher, .seed = seed,
-                    .replication = replication, .sent = ls_allocate_array(scenario->producers.count, sizeof *s.sent)};
+                    .replication = replication, .snapshot_ns = ls_nanoseconds(scenario->warm_up_s)};
     outcome = LS_ERROR_MEMORY;
-    if (s.engine == NULL || s.sent == NULL) {
+    if (s.engine == NULL) {
         ls_fail(error, LS_ERROR_MEMORY, "out of memory for the event queue");
         goto done;
     }
@@ -305,6 +389,12 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
         outcome = LS_ERROR_MEMORY;
         goto done;
     }
+    s.sent = ls_allocate_array(ls_world_stations(s.world), sizeof *s.sent);
+    if (s.sent == NULL) {
+        outcome = ls_fail(error, LS_ERROR_MEMORY, "out of memory for the count of requests");
+        goto done;
+    }
+    ls_world_watch_storage(s.world, stored_bytes, &s);
     if (ls_world_initial(s.world) != NULL) {
         outcome = ls_store_model_install_manifest(s.store, ls_world_initial(s.world));
         if (outcome != LS_OK) {
@@ -317,6 +407,7 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
         outcome = ls_world_measure(s.world, ls_engine_now(s.engine), result);
         if (outcome != LS_OK) ls_fail(error, outcome, "%s", ls_world_error(s.world));
     }
+    if (outcome == LS_OK) measure_bill(&s, result);
     result->events = ls_engine_processed(s.engine);
     if (outcome == LS_OK) show_series(&s, warm_up_s);
 done:
@@ -337,6 +428,10 @@ ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64
     ls_result outcome;
     if (scenario->world == LS_WORLD_QUEUE) {
         outcome = ls_simulate_queue(scenario, seed, replication, result, error);
+    } else if (scenario->world == LS_WORLD_READ) {
+        outcome = ls_simulate_read(scenario, seed, replication, result, error);
+    } else if (scenario->world == LS_WORLD_COLOCATED) {
+        outcome = ls_simulate_colocated(scenario, seed, replication, result, error);
     } else if (scenario->warm_up_s >= 0) {
         outcome = simulate_commits(scenario, seed, replication, watcher, NULL, result, error);
     } else { /* the same random streams twice: a pilot run tells where the transient ends */

@@ -3,6 +3,10 @@
  * A request of client i: leaves at t, its transfer (if bytes move) shares the client's and the server's link, the law of its
  * kind gives the base latency, size_ns_per_byte-like slopes add to it; the effect comes effect_share of the way through the
  * base latency; the reply at its end. Zero in a limit or bandwidth means "none".
+ *
+ * Latency under load: with n requests in the store (itself included) when it arrives, a request takes
+ * n / min(parallelism, n^parallelism_exponent) times as long as alone: n requests share what the store can do at once.
+ * In a closed loop the rate of requests then levels off at parallelism over the latency of a lone one.
  */
 #ifndef LS_STORE_CONFIG_H
 #define LS_STORE_CONFIG_H
@@ -29,6 +33,8 @@ typedef struct ls_store_config {
     uint64_t server_slots;               /* requests served at once (0: no limit); others wait in order of arrival */
     double slot_fixed_s;                 /* how long a request holds a slot: this */
     double slot_s_per_mib;               /* plus this per 2^20 bytes moved */
+    double parallelism;                  /* how many requests' work is done at once at most; 0: no limit, nothing stretches */
+    double parallelism_exponent;         /* how that grows with the requests present: 1 in proportion, 0 not at all */
     double write_limit_per_s;            /* token bucket per prefix (data, manifest): puts and deletes beyond are throttled */
     double read_limit_per_s;             /* same for get, head, list */
     double key_write_limit_per_s;        /* puts of one and the same name (lost tries count) */

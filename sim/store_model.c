@@ -42,6 +42,7 @@ typedef struct request_record {
     int64_t before_ns;     /* from the end of the upload to the effect */
     int64_t after_ns;      /* from the effect, or the end of the download, to the reply */
     int64_t after_lost_ns; /* the same for a conditional put that lost */
+    double stretch;        /* factor on all latencies for the load met on arrival */
     uint32_t client;
     uint32_t index;
     uint32_t next_free;
@@ -50,6 +51,7 @@ typedef struct request_record {
     uint8_t kind;
     uint8_t links_left; /* links that still carry its transfer */
     bool is_conditional;
+    void *names; /* of a list that asked for them: what its reply points into, one allocation; else NULL */
 } request_record;
 
 /* The laws, in the order of `laws`. */
@@ -81,6 +83,13 @@ typedef struct shared_link {
     uint32_t next_free;
 } shared_link;
 
+/* The link that a client was told to use. */
+typedef struct link_choice {
+    double bytes_per_s;
+    uint32_t link;
+    bool is_made;
+} link_choice;
+
 struct ls_store_model {
     ls_store_config config;
     uint64_t seed;
@@ -106,6 +115,8 @@ struct ls_store_model {
     uint32_t free_link;
     uint32_t *link_of_client; /* index of links plus 1; 0: idle */
     uint32_t link_of_client_capacity;
+    link_choice *choices; /* by client */
+    uint32_t choice_capacity;
 
     ls_station *slots;
 
@@ -117,6 +128,7 @@ struct ls_store_model {
     ls_name_buckets names;
     int64_t throttle_reply_ns;
 
+    void *told_names;            /* what the last reply told of a list points into, until the next event */
     const ls_manifest *rejected; /* content of the last put that lost: borrowed to the observer until the next event */
     ls_store_counters counters;
 };
@@ -140,6 +152,8 @@ static ls_result check_config(const ls_store_config *config, ls_error *error)
         {"server_bandwidth_bytes_per_s", offsetof(ls_store_config, server_bandwidth_bytes_per_s), 1e18},
         {"slot_fixed_s", offsetof(ls_store_config, slot_fixed_s), 1e6},
         {"slot_s_per_mib", offsetof(ls_store_config, slot_s_per_mib), 1e6},
+        {"parallelism", offsetof(ls_store_config, parallelism), 1e6},
+        {"parallelism_exponent", offsetof(ls_store_config, parallelism_exponent), 1.0},
         {"write_limit_per_s", offsetof(ls_store_config, write_limit_per_s), 1e12},
         {"read_limit_per_s", offsetof(ls_store_config, read_limit_per_s), 1e12},
         {"key_write_limit_per_s", offsetof(ls_store_config, key_write_limit_per_s), 1e12},
@@ -213,9 +227,15 @@ static void release_record(request_record *record)
     case PHASE_FREE: return;
     case PHASE_SLOT:
     case PHASE_UPLOAD:
-    case PHASE_EFFECT: ls_manifest_release(record->request.manifest); return;
+    case PHASE_EFFECT:
+        ls_manifest_release(record->request.manifest);
+        ls_free(record->names); /* its effect failed */
+        return;
     case PHASE_DOWNLOAD:
-    case PHASE_REPLY: ls_manifest_release(record->reply.manifest); return;
+    case PHASE_REPLY:
+        ls_manifest_release(record->reply.manifest);
+        ls_free(record->names);
+        return;
     }
 }
 
@@ -234,11 +254,13 @@ void ls_store_model_destroy(ls_store_model *model)
     }
     ls_free(model->links);
     ls_free(model->link_of_client);
+    ls_free(model->choices);
     ls_link_close(&model->server_link.link);
     ls_station_free(model->slots);
     ls_name_buckets_release(&model->names);
     ls_object_table_release(&model->table);
     ls_manifest_release(model->rejected);
+    ls_free(model->told_names);
     for (int i = 0; i < LAW_COUNT; i++) ls_law_release(&model->samplers[i]);
     ls_free(model);
 }
@@ -363,6 +385,22 @@ static uint64_t body_bytes(const ls_store_request *request)
     return request->manifest != NULL ? ls_manifest_encoded_bytes(request->manifest) : request->body_bytes;
 }
 
+/* How much longer than alone a request takes among those present. Taking the number at its arrival gives the mean times of
+ * processor sharing in closed networks (arrival theorem: Reiser, Lavenberg, "Mean-value analysis of closed multichain queuing
+ * networks", JACM 1980) without following the number while it changes. */
+static double stretch(const ls_store_model *model)
+{
+    double present = (double)model->in_flight, limit = model->config.parallelism;
+    if (limit <= 0.0 || present <= 1.0) return 1.0;
+    return fmax(1.0, present / fmin(limit, pow(present, model->config.parallelism_exponent)));
+}
+
+static int64_t stretched_ns(int64_t ns, double factor)
+{
+    double longer = (double)ns * factor;
+    return factor == 1.0 ? ns : longer < (double)LS_LAW_MAX_NS ? (int64_t)longer : LS_LAW_MAX_NS;
+}
+
 static void draw_latency(ls_store_model *model, request_record *record)
 {
     const ls_store_request *request = &record->request;
@@ -372,16 +410,36 @@ static void draw_latency(ls_store_model *model, request_record *record)
     record->before_ns = share_ns;
     record->after_ns = base_ns - share_ns;
     if (request->operation == LS_PUT) record->before_ns += slope_ns(model->config.put_s_per_mib, body_bytes(request));
+    record->stretch = stretch(model);
+    record->before_ns = stretched_ns(record->before_ns, record->stretch);
+    record->after_ns = stretched_ns(record->after_ns, record->stretch);
     if (!record->is_conditional) return;
     int64_t lost_ns = ls_law_draw_ns(&model->samplers[LAW_LOST], &same);
-    record->after_lost_ns = lost_ns > share_ns ? lost_ns - share_ns : 0;
+    record->after_lost_ns = lost_ns > share_ns ? stretched_ns(lost_ns - share_ns, record->stretch) : 0;
 }
 
 /* ---- links ---- */
 
-static bool has_links(const ls_store_model *model)
+/* The link that a client's transfers cross besides the store's own. */
+static link_choice choice_of(const ls_store_model *model, uint32_t client)
 {
-    return model->config.client_bandwidth_bytes_per_s > 0.0 || model->config.server_bandwidth_bytes_per_s > 0.0;
+    if (client < model->choice_capacity && model->choices[client].is_made) return model->choices[client];
+    return (link_choice){.bytes_per_s = model->config.client_bandwidth_bytes_per_s, .link = client};
+}
+
+ls_result ls_store_model_use_link(ls_store_model *model, uint32_t client, uint32_t link, double bytes_per_s)
+{
+    void *choices = model->choices;
+    bool has_room = reach(&choices, &model->choice_capacity, client, sizeof *model->choices);
+    model->choices = choices;
+    if (!has_room) return LS_ERROR_MEMORY;
+    model->choices[client] = (link_choice){.bytes_per_s = bytes_per_s, .link = link, .is_made = true};
+    return LS_OK;
+}
+
+static bool has_links(const ls_store_model *model, uint32_t client)
+{
+    return model->config.server_bandwidth_bytes_per_s > 0.0 || choice_of(model, client).bytes_per_s > 0.0;
 }
 
 static ls_result arm(ls_store_model *model, shared_link *shared, uint64_t token)
@@ -400,13 +458,13 @@ static shared_link *make_link(ls_store_model *model)
     if (!has_room) return NULL;
     shared_link *shared = ls_allocate_array(1, sizeof *shared);
     if (shared == NULL) return NULL;
-    ls_link_open(&shared->link, model->config.client_bandwidth_bytes_per_s);
+    ls_link_open(&shared->link, 1.0);
     model->links[model->link_count++] = shared;
     return shared;
 }
 
-/* The client's busy link, or a free one made its own. */
-static shared_link *client_link(ls_store_model *model, uint32_t client)
+/* The busy link of that number, or a free one made so. */
+static shared_link *client_link(ls_store_model *model, uint32_t client, double bytes_per_s)
 {
     void *map = model->link_of_client;
     bool has_room = reach(&map, &model->link_of_client_capacity, client, sizeof *model->link_of_client);
@@ -424,6 +482,7 @@ static shared_link *client_link(ls_store_model *model, uint32_t client)
         if (shared == NULL) return NULL;
     }
     shared->armed_ns = LS_NEVER_NS;
+    shared->link.bytes_per_s = bytes_per_s;
     model->link_of_client[client] = index + 1;
     return shared;
 }
@@ -448,13 +507,14 @@ static ls_result start_transfer(ls_store_model *model, request_record *record, r
         record->links_left++;
         result = arm(model, &model->server_link, TOKEN_SERVER_LINK);
     }
-    if (result == LS_OK && model->config.client_bandwidth_bytes_per_s > 0.0) {
-        shared_link *shared = client_link(model, record->client);
+    link_choice choice = choice_of(model, record->client);
+    if (result == LS_OK && choice.bytes_per_s > 0.0) {
+        shared_link *shared = client_link(model, choice.link, choice.bytes_per_s);
         if (shared == NULL) return LS_ERROR_MEMORY;
         result = ls_link_start(&shared->link, now_ns, bytes, record->index);
         if (result != LS_OK) return result;
         record->links_left++;
-        result = arm(model, shared, (uint64_t)record->client << 2 | TOKEN_CLIENT_LINK);
+        result = arm(model, shared, (uint64_t)choice.link << 2 | TOKEN_CLIENT_LINK);
     }
     return result;
 }
@@ -543,7 +603,7 @@ static ls_result throttle(ls_store_model *model, const ls_store_request *request
 static ls_result begin(ls_store_model *model, request_record *record, int64_t now_ns)
 {
     uint64_t bytes = body_bytes(&record->request);
-    if (bytes > 0 && has_links(model)) return start_transfer(model, record, PHASE_UPLOAD, bytes, now_ns);
+    if (bytes > 0 && has_links(model, record->client)) return start_transfer(model, record, PHASE_UPLOAD, bytes, now_ns);
     return schedule(model, record, PHASE_EFFECT, now_ns + record->before_ns);
 }
 
@@ -630,15 +690,15 @@ ls_result ls_store_model_submit(ls_store_model *model, int64_t now_ns, uint32_t 
 
 /* ---- effect ---- */
 
-static ls_result store_object(ls_store_model *model, const ls_store_request *request, uint64_t bytes)
+static ls_result store_object(ls_store_model *model, const ls_store_request *request, uint64_t bytes, int64_t now_ns)
 {
-    ls_result result = ls_object_table_put(&model->table, &request->key, bytes, request->manifest);
+    ls_result result = ls_object_table_put(&model->table, &request->key, bytes, request->manifest, now_ns);
     model->counters.stored_objects = model->table.objects;
     model->counters.stored_bytes = model->table.bytes;
     return result;
 }
 
-static ls_result effect_of_put(ls_store_model *model, const ls_store_request *request, ls_store_reply *reply)
+static ls_result effect_of_put(ls_store_model *model, const ls_store_request *request, int64_t now_ns, ls_store_reply *reply)
 {
     uint64_t bytes = body_bytes(request);
     if (request->if_absent && ls_object_table_find(&model->table, &request->key) != NULL) {
@@ -647,7 +707,7 @@ static ls_result effect_of_put(ls_store_model *model, const ls_store_request *re
         model->rejected = request->manifest;
         return LS_OK;
     }
-    return store_object(model, request, bytes);
+    return store_object(model, request, bytes, now_ns);
 }
 
 static void effect_of_delete(ls_store_model *model, const ls_store_request *request)
@@ -699,26 +759,49 @@ static void effect_of_head(ls_store_model *model, const ls_store_request *reques
         reply->object_bytes = object->bytes;
 }
 
-static ls_result effect_of_list(ls_store_model *model, const ls_store_request *request, ls_store_reply *reply)
+/* Room for the names of a listing in one allocation, and the reply pointing into it. */
+static ls_result make_names(request_record *record, ls_listing *listing, ls_store_reply *reply)
 {
+    size_t count = (size_t)listing->count;
+    ls_key *keys = ls_allocate(count * (sizeof *keys + sizeof *listing->bytes + sizeof *listing->made_ns));
+    if (keys == NULL) return LS_ERROR_MEMORY;
+    record->names = keys;
+    listing->keys = keys;
+    listing->bytes = (uint64_t *)(void *)(keys + count);
+    listing->made_ns = (int64_t *)(void *)(listing->bytes + count);
+    reply->list_keys = listing->keys;
+    reply->list_bytes = listing->bytes;
+    reply->list_ages_ns = listing->made_ns;
+    return LS_OK;
+}
+
+static ls_result effect_of_list(ls_store_model *model, request_record *record, int64_t now_ns, ls_store_reply *reply)
+{
+    const ls_store_request *request = &record->request;
     uint32_t limit = request->list_limit < LIST_LIMIT_MAX ? request->list_limit : LIST_LIMIT_MAX;
-    ls_listing listing;
+    ls_listing listing = {0};
     ls_result result = ls_object_table_list(&model->table, &request->key, limit, &listing);
     if (result != LS_OK) return result;
+    if (request->list_names && listing.count > 0) {
+        result = make_names(record, &listing, reply);
+        if (result == LS_OK) result = ls_object_table_list(&model->table, &request->key, limit, &listing);
+        if (result != LS_OK) return result;
+        for (uint64_t i = 0; i < listing.count; i++) listing.made_ns[i] = now_ns - listing.made_ns[i]; /* now ages */
+    }
     reply->list_count = listing.count;
     reply->list_last = listing.last;
     reply->list_truncated = listing.truncated;
     return LS_OK;
 }
 
-static ls_result carry_out(ls_store_model *model, const request_record *record, ls_store_reply *reply)
+static ls_result carry_out(ls_store_model *model, request_record *record, int64_t now_ns, ls_store_reply *reply)
 {
     switch (record->request.operation) {
     case LS_GET: effect_of_get(model, record, reply); return LS_OK;
-    case LS_PUT: return effect_of_put(model, &record->request, reply);
+    case LS_PUT: return effect_of_put(model, &record->request, now_ns, reply);
     case LS_HEAD: effect_of_head(model, &record->request, reply); return LS_OK;
     case LS_DELETE: effect_of_delete(model, &record->request); return LS_OK;
-    case LS_LIST: return effect_of_list(model, &record->request, reply);
+    case LS_LIST: return effect_of_list(model, record, now_ns, reply);
     }
     return LS_OK;
 }
@@ -740,9 +823,12 @@ static void complete(ls_store_model *model, request_record *record, ls_store_com
                                       .operation = (ls_operation)record->operation,
                                       .kind = (ls_object_kind)record->kind,
                                       .reply = record->reply};
+        model->told_names = record->names; /* the reply points there until the next event */
     } else {
         ls_manifest_release(record->reply.manifest);
+        ls_free(record->names);
     }
+    record->names = NULL;
     give_record(model, record);
 }
 
@@ -757,7 +843,7 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
                              ls_store_effect *effect)
 {
     ls_store_reply reply = {.status = LS_REPLY_OK, .tag = record->request.tag};
-    ls_result result = carry_out(model, record, &reply);
+    ls_result result = carry_out(model, record, now_ns, &reply);
     if (result != LS_OK) return result;
     count(model, record->operation, record->kind, reply.status, body_bytes(&record->request), reply.moved_bytes);
     if (effect != NULL) {
@@ -771,10 +857,10 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
         if (reply.status == LS_REPLY_EXISTS) record->after_ns = record->after_lost_ns;
         record->after_ns += contention_ns(model, record);
     }
-    record->after_ns += slope_ns(model->config.get_s_per_mib, reply.moved_bytes);
+    record->after_ns += stretched_ns(slope_ns(model->config.get_s_per_mib, reply.moved_bytes), record->stretch);
     record->reply = reply;
     record->phase = PHASE_REPLY;
-    if (reply.moved_bytes > 0 && has_links(model)) {
+    if (reply.moved_bytes > 0 && has_links(model, record->client)) {
         return start_transfer(model, record, PHASE_DOWNLOAD, reply.moved_bytes, now_ns);
     }
     return finish(model, record, now_ns, done);
@@ -820,6 +906,8 @@ ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t t
     if (effect != NULL) effect->happened = false;
     ls_manifest_release(model->rejected);
     model->rejected = NULL;
+    ls_free(model->told_names);
+    model->told_names = NULL;
     request_record *record = NULL;
     ls_result result = LS_OK;
     switch ((token_kind)(token & 3)) {
@@ -836,7 +924,7 @@ ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t t
 
 static ls_result install(ls_store_model *model, const ls_key *key, uint64_t bytes, const ls_manifest *manifest)
 {
-    ls_result result = ls_object_table_put(&model->table, key, bytes, manifest);
+    ls_result result = ls_object_table_put(&model->table, key, bytes, manifest, 0);
     model->counters.stored_objects = model->table.objects;
     model->counters.stored_bytes = model->table.bytes;
     return result;

@@ -46,7 +46,8 @@ typedef struct ls_store_completion {
     int64_t submitted_ns;
     ls_operation operation;
     ls_object_kind kind;
-    ls_store_reply reply; /* its manifest, if any, is a reference that passes to the caller */
+    ls_store_reply reply; /* its manifest, if any, is a reference that passes to the caller; a list's names are the model's, valid
+                             until its next event */
 } ls_store_completion;
 
 /* An effect that just happened, for observers (oracle, invariant checks). Throttled requests have none. */
@@ -96,6 +97,11 @@ void ls_store_model_destroy(ls_store_model *model);
  * scheduler's) leaves the model fit only to be destroyed. */
 ls_result ls_store_model_submit(ls_store_model *model, int64_t now_ns, uint32_t client, uint64_t context,
                                 const ls_store_request *request);
+
+/* From now on the bytes of a client's requests cross link number `link` instead of one of its own; who names the same link shares
+ * it. Links are numbered like clients, and a client that is never named here has its own number's. bytes_per_s is the link's
+ * bandwidth (0: unlimited), the same for all who share it. LS_ERROR_MEMORY. */
+ls_result ls_store_model_use_link(ls_store_model *model, uint32_t client, uint32_t link, double bytes_per_s);
 
 /* A wake-up that the model asked for. Fills both outs (which may be NULL only if the caller does not want them; a
  * reply's manifest is then released); one event brings at most one effect and at most one reply, of the same request.

@@ -24,6 +24,9 @@
 #include "policies/oracle.h"
 #include "sim/histogram.h"
 #include "sim/metrics.h"
+#include "sim/preprocessing.h"
+#include "sim/reclaimers.h"
+#include "sim/trainer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -93,12 +96,21 @@ struct ls_world {
     const ls_manifest *initial;
     const ls_manifest *head; /* newest version that took effect, where the driver tells; else the initial one */
     member *members; /* the first lives */
-    member **later;  /* the lives after them, by client - count; NULL when over */
+    member **later;  /* the lives after them, by client - count; NULL when over, or when it is none of a producer */
+    uint32_t *stations; /* by client - count: of the crew (sim/crew.h); NO_CLIENT for a producer's */
     uint32_t later_count, later_capacity;
     origin *origins;
     uint32_t count;
     bool draining, drained;
     int64_t drained_ns;
+    ls_preprocessing preprocessing; /* batches.law preprocessed */
+    ls_trainer *trainer; /* NULL: none */
+    ls_reclaimers *reclaimers;
+    uint32_t crew_stations;
+    uint32_t *node_links; /* of the trainer's nodes: a client number that stands for the link; NO_CLIENT: none yet */
+    uint32_t node_count;
+    ls_world_probe probe;
+    void *probe_context;
     uint32_t first_free;
     uint32_t *turn; /* oracle: ring of producers in order of asking */
     uint32_t turn_head, turn_count, turn_holder;
@@ -109,9 +121,12 @@ struct ls_world {
     totals sum;
     uint64_t gave_up_before;
     ls_histogram publish_delay, won_put, lost_put;
-    double series[SERIES_POINTS_MAX];
+    double series[SERIES_POINTS_MAX], step_series[SERIES_POINTS_MAX], stored_series[SERIES_POINTS_MAX];
+    uint64_t series_steps;
+    double stored_sum, stored_max, stored_end;
+    uint64_t stored_count;
     uint32_t series_count;
-    uint64_t series_published, published_ever;
+    uint64_t series_published, published_ever, taken_ever;
     int64_t series_step_ns;
     uint32_t unfinished;   /* arrivals "once": producers whose batch is not yet published */
     double completion_sum_s;
@@ -202,11 +217,35 @@ static void configure(ls_world *w)
     w->protocol.decider = ls_policy_decider(&s->policy);
     w->oracle = (ls_oracle){.context = w, .next_turn = oracle_next_turn};
     w->protocol.oracle = &w->oracle;
+    w->protocol.floor_check = s->reclaim.count > 0;
     w->measure_from_ns = ls_nanoseconds(s->warm_up_s > 0 ? s->warm_up_s : 0);
     w->end_ns = w->measure_from_ns + ls_nanoseconds(s->duration_s);
     double step_s = s->series_step_s > 0 ? s->series_step_s : s->duration_s / 200;
     double least_s = ls_seconds(w->end_ns) / (SERIES_POINTS_MAX - 1);
     w->series_step_ns = ls_nanoseconds(step_s > least_s ? step_s : least_s);
+}
+
+static uint32_t enlist(void *world, uint32_t station);
+
+static ls_result gather_crew(ls_world *w, ls_error *error)
+{
+    const ls_scenario *s = w->scenario;
+    ls_crew crew = {.scenario = s, .protocol = &w->protocol, .driver = &w->driver, .error = &w->error, .seed = w->seed,
+                    .replication = w->replication, .world = w, .enlist = enlist};
+    if (s->trainer.present) {
+        w->trainer = ls_trainer_new(&crew, w->initial == NULL ? 0 : ls_manifest_end_step(w->initial), error);
+        if (w->trainer == NULL) return LS_ERROR_INVALID;
+        w->crew_stations = ls_trainer_stations(s);
+        w->node_count = ls_trainer_node(w->trainer, w->crew_stations - 2) + 1;
+        w->node_links = ls_allocate_array(w->node_count, sizeof *w->node_links);
+        for (uint32_t i = 0; w->node_links != NULL && i < w->node_count; i++) w->node_links[i] = NO_CLIENT;
+    }
+    if (s->reclaim.count > 0) {
+        w->reclaimers = ls_reclaimers_new(&crew, w->crew_stations);
+        w->crew_stations += (uint32_t)s->reclaim.count;
+    }
+    bool complete = (!s->trainer.present || w->node_links != NULL) && (s->reclaim.count == 0 || w->reclaimers != NULL);
+    return complete ? LS_OK : ls_fail(error, LS_ERROR_MEMORY, "out of memory for the trainer and reclaimers");
 }
 
 ls_world *ls_world_new(const ls_scenario *scenario, uint64_t seed, uint64_t replication, const ls_driver *driver,
@@ -235,7 +274,11 @@ ls_world *ls_world_new(const ls_scenario *scenario, uint64_t seed, uint64_t repl
         w->members[i].next_free = i + 1;
     }
     if (w->checks && w->initial != NULL && ls_invariants_created(&w->invariants, w->initial, error) != LS_OK) goto fail;
-    return w;
+    bool prepares = scenario->batches.law == LS_ARRIVAL_PREPROCESSED;
+    bool complete = !prepares || ls_preprocessing_prepare(scenario, seed, replication, &w->preprocessing, error) == LS_OK;
+    if (complete && gather_crew(w, error) == LS_OK) return w;
+    ls_world_free(w);
+    return NULL;
 fail:
     ls_fail(error, LS_ERROR_MEMORY, "out of memory for a world of %" PRIu64 " producers and %" PRIu64 " entries",
             scenario->producers.count, scenario->manifest.initial_entries);
@@ -263,6 +306,11 @@ void ls_world_free(ls_world *w)
         if (w->later[i] != NULL) clear_life(w->later[i]);
         ls_free(w->later[i]);
     }
+    ls_preprocessing_release(&w->preprocessing);
+    ls_trainer_free(w->trainer);
+    ls_reclaimers_free(w->reclaimers);
+    ls_free(w->node_links);
+    ls_free(w->stations);
     ls_free(w->later);
     ls_free(w->origins);
     ls_free(w->members);
@@ -305,9 +353,48 @@ int64_t ls_world_end_ns(const ls_world *w)
     return w->end_ns;
 }
 
+void ls_world_watch_storage(ls_world *w, ls_world_probe probe, void *context)
+{
+    w->probe = probe;
+    w->probe_context = context;
+}
+
+const double *ls_world_step_series(const ls_world *w)
+{
+    return w->step_series;
+}
+
+const double *ls_world_stored_series(const ls_world *w)
+{
+    return w->stored_series;
+}
+
+/* The crew's station of a client, NO_CLIENT for a producer's. */
+static uint32_t station_of(const ls_world *w, uint32_t client)
+{
+    return client < w->count ? NO_CLIENT : w->stations[client - w->count];
+}
+
+uint32_t ls_world_stations(const ls_world *w)
+{
+    return w->count + w->crew_stations;
+}
+
+bool ls_world_link(const ls_world *w, uint32_t client, uint32_t *link, double *bytes_per_s)
+{
+    uint32_t station = station_of(w, client);
+    if (w->trainer == NULL || station >= ls_trainer_stations(w->scenario)) return false;
+    uint32_t *number = &w->node_links[ls_trainer_node(w->trainer, station)];
+    if (*number == NO_CLIENT) *number = client;
+    *link = *number;
+    *bytes_per_s = w->scenario->trainer.node_bandwidth_bytes_per_s;
+    return true;
+}
+
 uint32_t ls_world_producer(const ls_world *w, uint32_t client)
 {
     if (client < w->count) return client;
+    if (station_of(w, client) != NO_CLIENT) return w->count + station_of(w, client);
     return life_of(w, client) == NULL ? NO_CLIENT : life_of(w, client)->producer;
 }
 
@@ -510,13 +597,28 @@ static ls_result grow_later(ls_world *w)
 {
     if (w->later_count < w->later_capacity) return LS_OK;
     uint32_t capacity = w->later_capacity == 0 ? 16 : 2 * w->later_capacity;
-    member **grown = ls_allocate_array(capacity, sizeof(member *));
+    member **grown = ls_reallocate(w->later, capacity * sizeof(member *));
     if (grown == NULL) return LS_ERROR_MEMORY;
-    if (w->later_count > 0) memcpy(grown, w->later, w->later_count * sizeof(member *));
-    ls_free(w->later);
     w->later = grown;
+    uint32_t *stations = ls_reallocate(w->stations, capacity * sizeof *stations);
+    if (stations == NULL) return LS_ERROR_MEMORY;
+    w->stations = stations;
     w->later_capacity = capacity;
     return LS_OK;
+}
+
+/* A client number that nobody had, for a producer's life or (life NULL) for a machine of the crew. */
+static uint32_t take_client(ls_world *w, member *life, uint32_t station)
+{
+    if (grow_later(w) != LS_OK) return NO_CLIENT;
+    w->stations[w->later_count] = station;
+    w->later[w->later_count] = life;
+    return w->count + w->later_count++;
+}
+
+static uint32_t enlist(void *world, uint32_t station)
+{
+    return take_client(world, NULL, station);
 }
 
 /* Another incarnation of a producer starts, and joins by a commit of its own. */
@@ -524,12 +626,11 @@ static ls_result start_life(ls_world *w, uint32_t producer, int64_t now_ns)
 {
     origin *o = &w->origins[producer];
     member *m = ls_allocate_array(1, sizeof *m);
-    if (m == NULL || grow_later(w) != LS_OK) {
+    uint32_t client = m == NULL ? NO_CLIENT : take_client(w, m, NO_CLIENT);
+    if (client == NO_CLIENT) {
         ls_free(m);
         return fail_step(w, LS_ERROR_MEMORY, producer, "out of memory for its next incarnation");
     }
-    uint32_t client = w->count + w->later_count;
-    w->later[w->later_count++] = m;
     ls_random identity = ls_random_open(w->seed, w->replication, LS_RANDOM_IDENTITY, producer);
     identity.index = o->lives;
     ls_random policy = ls_random_open(w->seed, w->replication, LS_RANDOM_POLICY, producer);
@@ -612,6 +713,11 @@ static ls_result carry_out(ls_world *w, uint32_t client, const ls_actions *actio
         case LS_ACTION_FENCED: result = note_fenced(w, client); break;
         case LS_ACTION_FAILED:
             return fail_step(w, LS_ERROR_IO, m->producer, "the store denied or garbled a request; see the store's message");
+        case LS_ACTION_CHECKPOINTED:
+        case LS_ACTION_GAVE_UP:
+        case LS_ACTION_WOULD_DELETE:
+        case LS_ACTION_RECLAIMED:
+        case LS_ACTION_REFUSED:
         case LS_ACTION_FINISHED:
         case LS_ACTION_STEP:
         case LS_ACTION_BEHIND: break;
@@ -632,14 +738,43 @@ static uint64_t draw_bytes(ls_world *w, uint32_t producer, uint64_t offset)
         stream.index = offset - w->origins[producer].base_offset;
         bytes *= exp(sigma * ls_random_normal(&stream) - 0.5 * sigma * sigma);
     }
+    if (s->batches.law == LS_ARRIVAL_PREPROCESSED) {
+        return ls_preprocessing_batch_bytes(&w->preprocessing) +
+               ls_tgb_footer_bytes((uint32_t)s->batches.data_parallel, (uint32_t)s->batches.context_parallel);
+    }
     double least = (double)ls_tgb_footer_bytes((uint32_t)s->batches.data_parallel, (uint32_t)s->batches.context_parallel);
     return (uint64_t)(bytes < least ? least : bytes);
 }
 
+/* Batches that an earlier life of the producer had taken are ready: their source is still there. */
+static bool takes_again(const ls_world *w, const member *m)
+{
+    return m->next_offset < w->origins[m->producer].taken;
+}
+
+/* Producers pause when they are so far ahead of the trainer; what an earlier life had taken is made again in any case. */
+static bool leads_too_far(const ls_world *w, const member *m)
+{
+    uint64_t lead = w->scenario->trainer.lead_batches;
+    if (w->trainer == NULL || lead == 0 || w->draining || takes_again(w, m)) return false;
+    uint64_t begun = w->initial == NULL ? 0 : ls_manifest_end_step(w->initial);
+    return w->taken_ever >= lead + ls_trainer_step(w->trainer) - begun;
+}
+
 static bool has_room(const ls_world *w, const member *m)
 {
-    return ls_producer_has_room(&m->machine) &&
+    return ls_producer_has_room(&m->machine) && !leads_too_far(w, m) &&
            !(w->scenario->upload.synchronous && ls_producer_is_committing(&m->machine));
+}
+
+/* Producer i of n makes batches at the mean rate times spread^(i / (n - 1)), over the mean of that. */
+static double rate_of(const ls_world *w, uint32_t producer)
+{
+    double rate_per_s = w->scenario->batches.rate_per_s, spread = w->scenario->batches.rate_spread;
+    if (!(spread > 1) || w->count < 2) return rate_per_s;
+    double step = pow(spread, 1.0 / (w->count - 1.0));
+    double mean = (spread * step - 1) / ((step - 1) * w->count); /* of a geometric series */
+    return rate_per_s * pow(step, producer) / mean;
 }
 
 /* Seconds until a producer's next batch after the one before; regular arrivals begin at a random phase. */
@@ -648,7 +783,12 @@ static double draw_gap_s(ls_world *w, uint32_t producer, bool first)
     const ls_scenario *s = w->scenario;
     ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_ARRIVAL, producer);
     stream.index = w->origins[producer].arrivals++;
-    if (s->batches.law == LS_ARRIVAL_POISSON) return ls_random_exponential(&stream) / s->batches.rate_per_s;
+    if (s->batches.law == LS_ARRIVAL_PREPROCESSED) return ls_preprocessing_batch_s(&w->preprocessing, producer, stream.index);
+    if (s->batches.law == LS_ARRIVAL_POISSON) {
+        if (s->batches.burst_batches > 1 && stream.index % s->batches.burst_batches != 0) return 0.0; /* with the one before */
+        double burst = s->batches.burst_batches > 1 ? (double)s->batches.burst_batches : 1.0;
+        return burst * ls_random_exponential(&stream) / rate_of(w, producer);
+    }
     if (s->batches.law == LS_ARRIVAL_REGULAR) return (first ? ls_random_uniform(&stream) : 1.0) / s->batches.rate_per_s;
     return 0.0;
 }
@@ -693,12 +833,6 @@ static ls_result step(ls_world *w, uint32_t client, const ls_event *event)
     return w->draining ? look_for_end(w, event->now_ns) : LS_OK;
 }
 
-/* Batches that an earlier life of the producer had taken are ready: their source is still there. */
-static bool takes_again(const ls_world *w, const member *m)
-{
-    return m->next_offset < w->origins[m->producer].taken;
-}
-
 static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, bool first)
 {
     member *m = life_of(w, client);
@@ -707,6 +841,7 @@ static ls_result schedule_arrival(ls_world *w, uint32_t client, int64_t now_ns, 
     switch ((ls_arrival_law)w->scenario->batches.law) {
     case LS_ARRIVAL_POISSON:
     case LS_ARRIVAL_REGULAR:
+    case LS_ARRIVAL_PREPROCESSED:
         return set_timer(w, now_ns + ls_nanoseconds(draw_gap_s(w, m->producer, first)), TIMER_ARRIVAL, client);
     case LS_ARRIVAL_CLOSED: m->holding = true; return LS_OK; /* ready as soon as there is room */
     case LS_ARRIVAL_ONCE:
@@ -723,7 +858,10 @@ static ls_result deliver_batch(ls_world *w, uint32_t client, int64_t now_ns)
     if (w->draining && !takes_again(w, m)) return look_for_end(w, now_ns);
     uint64_t offset = m->next_offset++;
     origin *o = &w->origins[m->producer];
-    if (o->taken < m->next_offset) o->taken = m->next_offset;
+    if (o->taken < m->next_offset) {
+        o->taken = m->next_offset;
+        w->taken_ever++;
+    }
     ls_result result = schedule_arrival(w, client, now_ns, false);
     if (result != LS_OK) return result;
     ls_event event = {.kind = LS_EVENT_BATCH, .now_ns = now_ns, .batch_bytes = draw_bytes(w, m->producer, offset),
@@ -870,6 +1008,9 @@ static ls_result look_for_end(ls_world *w, int64_t now_ns)
 static ls_result begin_drain(ls_world *w, int64_t now_ns)
 {
     w->measuring = false;
+    if (w->trainer != NULL) ls_trainer_calm(w->trainer);
+    if (w->reclaimers != NULL) ls_reclaimers_calm(w->reclaimers);
+    w->stored_end = w->probe == NULL ? NAN : w->probe(w->probe_context);
     if (w->scenario->drain_s <= 0) {
         w->driver.stop(w->driver.context);
         return LS_OK;
@@ -948,6 +1089,8 @@ ls_result ls_world_begin(ls_world *w)
         double start_s = s->producers.start_spread_s * ls_random_uniform(&stream);
         result = set_timer(w, ls_nanoseconds(start_s), TIMER_START, i);
     }
+    if (result == LS_OK && w->trainer != NULL) result = ls_trainer_begin(w->trainer, 0);
+    if (result == LS_OK && w->reclaimers != NULL) result = ls_reclaimers_begin(w->reclaimers, 0);
     return result;
 }
 
@@ -957,17 +1100,57 @@ static ls_result start_member(ls_world *w, uint32_t index, int64_t now_ns)
         ls_event event = {.kind = LS_EVENT_START, .now_ns = now_ns};
         return step(w, index, &event); /* arrivals begin when it has joined */
     }
-    bool waits = w->scenario->batches.law == LS_ARRIVAL_POISSON || w->scenario->batches.law == LS_ARRIVAL_REGULAR;
+    bool waits = w->scenario->batches.law == LS_ARRIVAL_POISSON || w->scenario->batches.law == LS_ARRIVAL_REGULAR ||
+                 w->scenario->batches.law == LS_ARRIVAL_PREPROCESSED;
     return waits ? schedule_arrival(w, index, now_ns, true) : arrive(w, index, now_ns);
 }
 
 static ls_result record_series(ls_world *w, int64_t now_ns)
 {
+    double stored = w->probe == NULL ? 0 : w->probe(w->probe_context);
+    uint64_t steps = w->trainer == NULL ? 0 : ls_trainer_steps(w->trainer);
     if (w->series_count < SERIES_POINTS_MAX) {
+        w->step_series[w->series_count] = (double)(steps - w->series_steps);
+        w->stored_series[w->series_count] = stored;
         w->series[w->series_count++] = (double)(w->published_ever - w->series_published);
     }
     w->series_published = w->published_ever;
+    w->series_steps = steps;
+    if (w->measuring) {
+        w->stored_sum += stored;
+        w->stored_count++;
+        if (stored > w->stored_max) w->stored_max = stored;
+    }
     return set_timer(w, now_ns + w->series_step_ns, TIMER_SERIES, 0);
+}
+
+/* The trainer has moved on: producers that had paused to stay near it may go on. */
+static ls_result follow_trainer(ls_world *w, uint64_t step_before, int64_t now_ns)
+{
+    ls_result result = LS_OK;
+    if (w->scenario->trainer.lead_batches == 0 || ls_trainer_step(w->trainer) <= step_before) return LS_OK;
+    for (uint32_t i = 0; i < w->count && result == LS_OK; i++) {
+        uint32_t client = w->origins[i].client;
+        const member *m = client == NO_CLIENT ? NULL : life_of(w, client);
+        if (m != NULL && m->alive && !m->paused && m->holding && has_room(w, m)) result = deliver_batch(w, client, now_ns);
+    }
+    return result;
+}
+
+static ls_result crew_timer(ls_world *w, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument)
+{
+    if (kind >= LS_RECLAIMERS_FIRST) return ls_reclaimers_timer(w->reclaimers, now_ns, kind, entity, argument);
+    uint64_t step_before = ls_trainer_step(w->trainer);
+    ls_result result = ls_trainer_timer(w->trainer, now_ns, kind, entity, argument);
+    return result == LS_OK ? follow_trainer(w, step_before, now_ns) : result;
+}
+
+static ls_result begin_measuring(ls_world *w, int64_t now_ns)
+{
+    w->measuring = true;
+    if (w->trainer != NULL) ls_trainer_measure_from(w->trainer, now_ns);
+    if (w->reclaimers != NULL) ls_reclaimers_measure_from(w->reclaimers);
+    return LS_OK;
 }
 
 /* A timer of one life: a dead one's is void, a paused one's waits. */
@@ -990,8 +1173,8 @@ static ls_result life_timer(ls_world *w, int64_t now_ns, uint32_t kind, uint32_t
 
 ls_result ls_world_timer(ls_world *w, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument)
 {
-    (void)argument;
     ls_result result = LS_OK;
+    if (kind >= LS_CREW_TIMERS) return crew_timer(w, now_ns, kind, entity, argument);
     switch (kind) {
     case TIMER_ARRIVAL:
         if (entity == UINT32_MAX) return w->draining ? LS_OK : open_arrival(w, now_ns);
@@ -1009,7 +1192,7 @@ ls_result ls_world_timer(ls_world *w, int64_t now_ns, uint32_t kind, uint32_t en
         result = pause_producer(w, entity, now_ns);
         return result != LS_OK || kind == TIMER_PAUSE_ONCE ? result : schedule_fault(w, entity, now_ns, true);
     case TIMER_RESTART: return w->origins[entity].client == NO_CLIENT ? start_life(w, entity, now_ns) : LS_OK;
-    case TIMER_MEASURE: w->measuring = true; return LS_OK;
+    case TIMER_MEASURE: return begin_measuring(w, now_ns);
     case TIMER_SERIES: return w->draining ? LS_OK : record_series(w, now_ns);
     case TIMER_END: return begin_drain(w, now_ns);
     case TIMER_LIMIT: return w->drained ? LS_OK : fail_drain(w);
@@ -1033,6 +1216,12 @@ static bool crashes_on_reply(ls_world *w, uint32_t client, const ls_store_reply 
 
 ls_result ls_world_reply(ls_world *w, int64_t now_ns, uint32_t client, const ls_store_reply *reply)
 {
+    uint32_t station = station_of(w, client);
+    if (station != NO_CLIENT) {
+        bool is_trainers = w->trainer != NULL && station < ls_trainer_stations(w->scenario);
+        return is_trainers ? ls_trainer_reply(w->trainer, now_ns, station, client, reply)
+                           : ls_reclaimers_reply(w->reclaimers, now_ns, station, client, reply);
+    }
     member *m = life_of(w, client);
     bool nobody = m == NULL || (!m->alive && !is_open(w));
     if (nobody || (!m->paused && crashes_on_reply(w, client, reply, now_ns))) {
@@ -1122,7 +1311,8 @@ static double offered_batches(const ls_world *w, double measured_s)
     case LS_ARRIVAL_REGULAR: return s->batches.rate_per_s * (double)w->count * measured_s;
     case LS_ARRIVAL_OPEN: return s->batches.rate_per_s * measured_s;
     case LS_ARRIVAL_ONCE: return (double)w->count;
-    case LS_ARRIVAL_CLOSED: break;
+    case LS_ARRIVAL_CLOSED:
+    case LS_ARRIVAL_PREPROCESSED: break;
     }
     return NAN;
 }
@@ -1176,6 +1366,13 @@ ls_result ls_world_measure(ls_world *w, int64_t now_ns, ls_run_result *result)
     v[LS_METRIC_RECOVERED_BATCHES] = (double)sum->recovered;
     v[LS_METRIC_DUPLICATES_REFUSED] = (double)sum->duplicates_refused;
     v[LS_METRIC_DRAIN] = w->drained ? ls_seconds(w->drained_ns - w->end_ns) : NAN;
+    if (w->trainer != NULL) ls_trainer_measure(w->trainer, now_ns < w->end_ns ? now_ns : w->end_ns, v);
+    if (w->reclaimers != NULL) ls_reclaimers_measure(w->reclaimers, v);
+    if (w->probe != NULL) {
+        v[LS_METRIC_STORED_MEAN] = ratio(w->stored_sum, (double)w->stored_count);
+        v[LS_METRIC_STORED_MAX] = w->stored_max;
+        v[LS_METRIC_STORED_END] = w->stored_end;
+    }
     if (w->scenario->batches.law == LS_ARRIVAL_CLOSED) {
         double predicted = 1.0 - v[LS_METRIC_WIN_RATE] * v[LS_METRIC_ATTEMPT_MEAN] / (double)w->count;
         v[LS_METRIC_LITTLE_GAP] = v[LS_METRIC_CONFLICT_SHARE] - predicted;

@@ -49,6 +49,22 @@ int64_t ls_world_end_ns(const ls_world *world);
  * ended. */
 uint32_t ls_world_producer(const ls_world *world, uint32_t client);
 
+/* Clients of the trainer and the reclaimers (sim/crew.h) are numbered after the producers by ls_world_producer, one number a station;
+ * so many numbers there are in all. */
+uint32_t ls_world_stations(const ls_world *world);
+
+/* The link that a client's bytes cross, and its bandwidth (0: unlimited), when it is not one of the client's own: the ranks of a
+ * node share one. False: its own. For drivers that model links. */
+bool ls_world_link(const ls_world *world, uint32_t client, uint32_t *link, double *bytes_per_s);
+
+/* Has the bytes held in the store sampled with the time series; without a probe they are not known. */
+typedef double (*ls_world_probe)(void *context);
+void ls_world_watch_storage(ls_world *world, ls_world_probe probe, void *context);
+
+/* Beside ls_world_series, of the same length: training steps that ended in each step of time; bytes stored at its end. */
+const double *ls_world_step_series(const ls_world *world);
+const double *ls_world_stored_series(const ls_world *world);
+
 /* The source offsets of a batch that a producer is uploading: real drivers fill the object from them. */
 bool ls_world_source_range(const ls_world *world, const ls_key *key, uint64_t *begin, uint64_t *end);
 

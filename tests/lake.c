@@ -176,6 +176,11 @@ static void note(lake *l, const ls_action *action)
     case LS_ACTION_FINISHED: l->finished++; break;
     case LS_ACTION_WAKE: l->wake_ns = action->wake_ns; break;
     case LS_ACTION_REQUEST:
+    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_GAVE_UP:
+    case LS_ACTION_WOULD_DELETE:
+    case LS_ACTION_RECLAIMED:
+    case LS_ACTION_REFUSED:
     case LS_ACTION_STEP:
     case LS_ACTION_BEHIND: break;
     }

@@ -91,6 +91,11 @@ static void note(reader *r, const ls_action *action)
     case LS_ACTION_FINISHED: r->finished++; break;
     case LS_ACTION_FAILED: r->failed++; break;
     case LS_ACTION_BEHIND: r->behind++; break;
+    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_GAVE_UP:
+    case LS_ACTION_WOULD_DELETE:
+    case LS_ACTION_RECLAIMED:
+    case LS_ACTION_REFUSED:
     case LS_ACTION_PUBLISHED:
     case LS_ACTION_ATTEMPT:
     case LS_ACTION_JOINED:
@@ -699,7 +704,37 @@ static void test_stale_replies(void)
     end(&r);
 }
 
-LS_SUITE(consumer, {"window and order", test_window_and_order}, {"widest window", test_widest_window},
+/* Whole objects: one request a step, no footer first; what the driver found is what is handed on. */
+static void test_whole_objects(void)
+{
+    reader r;
+    init(&r, LS_LAYOUT_FULL, LS_DISCOVERY_LIST);
+    append(&r, 3);
+    ls_consumer_config config = {
+        .data_rank = 3, .context_rank = 1, .window = 2, .whole_objects = true, .poll_ns = POLL_NS};
+    CU_ASSERT_EQUAL_FATAL(ls_consumer_init(&r.machine, &r.protocol, &config, 0), LS_OK);
+    event(&r, LS_EVENT_START);
+    read_manifest(&r);
+    CU_ASSERT_EQUAL_FATAL(r.pending_count, 2);
+    for (uint64_t step = 0; step < 3; step++) {
+        ls_store_request request = take(&r, 0);
+        CU_ASSERT_EQUAL(request.key.sequence, step);
+        CU_ASSERT_EQUAL(request.range, LS_RANGE_WHOLE);
+        CU_ASSERT_TRUE(request.for_slice);
+        CU_ASSERT_EQUAL(request.slice.data_rank, 3);
+        CU_ASSERT_EQUAL(request.slice.context_rank, 1);
+        ls_slice found = {.data_rank = 3, .context_rank = 1, .offset = 40 + step, .bytes = step == 1 ? 0 : 9, .crc32c = 5};
+        reply(&r, &(ls_store_reply){.status = LS_REPLY_OK, .tag = request.tag, .moved_bytes = 5000, .slice = found});
+        CU_ASSERT_EQUAL_FATAL(r.step_count, step + 1);
+        CU_ASSERT_EQUAL(r.steps[step].slice.offset, 40 + step);
+        CU_ASSERT_EQUAL(r.steps[step].slice.bytes, found.bytes);
+    }
+    settle(&r);
+    CU_ASSERT_EQUAL(r.finished, 1);
+    end(&r);
+}
+
+LS_SUITE(consumer, {"whole objects", test_whole_objects}, {"window and order", test_window_and_order}, {"widest window", test_widest_window},
          {"window out of range", test_window_out_of_range}, {"footer, then slice", test_footer_then_slice},
          {"empty slice", test_empty_slice}, {"follow polls at its time", test_follow_polls_at_its_time},
          {"the end waits for the look", test_end_waits_for_the_look}, {"follow from nothing", test_follow_from_nothing},

@@ -254,6 +254,85 @@ static void test_usage(void)
     expect("produce -p 1 --backend memory -n 3 --bytes 10", 0, "3 batches");
 }
 
+static void test_checkpoint_usage(void)
+{
+    expect("checkpoint --help", 0, "rewind NAME|KEY");
+    expect("reclaim --help", 0, "--keep-last");
+    expect("checkpoint list --backend dir:@u", 2, "there is no such folder");
+    expect("checkpoint write a 1 --backend dir:@u", 2, "there is no such folder");
+    expect("reclaim --backend dir:@u", 2, "there is no such folder");
+    CU_ASSERT_EQUAL(access(path_of("u"), F_OK), -1);
+    mkdir(path_of("bare"), 0777);
+    expect("checkpoint --backend dir:@bare", 2, "write NAME STEP");
+    expect("checkpoint lost --backend dir:@bare", 2, "expected write, list, pin, rewind or release");
+    expect("checkpoint write a --backend dir:@bare", 2, "lakestream checkpoint write NAME STEP");
+    expect("checkpoint list a --backend dir:@bare", 2, "lakestream checkpoint list");
+    expect("checkpoint write a x --backend dir:@bare", 2, "expected a step");
+    expect("checkpoint write a -1 --backend dir:@bare", 2, "no option -1");
+    expect("checkpoint write a 1,2 --backend dir:@bare", 2, "expected one step, or 1 of them");
+    expect("checkpoint write a 1,,2 --data-ranks 3 --backend dir:@bare", 2, "expected a step");
+    expect("checkpoint write a 1,2 --data-ranks 3 --backend dir:@bare", 2, "expected one step, or 3 of them");
+    expect("checkpoint write a 9999999999999999999 --backend dir:@bare", 2, "expected a step");
+    expect("checkpoint write a 1 --data-ranks 1048576 --context-ranks 2 --backend dir:@bare", 2, "at most 1048576");
+    expect("checkpoint write a 1 --backend dir:@bare", 1, "the lake ends at step 0; no checkpoint was made");
+    expect("checkpoint list --backend dir:@bare", 0, "no checkpoints");
+    expect("checkpoint pin a --backend dir:@bare", 2, "there is no checkpoint called \"a\"");
+    expect("checkpoint release a --backend dir:@bare", 2, "there is no pinned checkpoint called \"a\"");
+    expect("reclaim --backend dir:@bare", 2, "there is no lake in");
+    expect("reclaim --backend dir:@bare --keep-last 0", 2, "from 1 to");
+    expect("reclaim --backend dir:@bare --no-floor-check", 2, "everybody must check floors");
+    expect("reclaim --backend dir:@bare --dry-run --follow", 2, "do not go together");
+    expect("consume --backend dir:@bare --rank 0,0 --checkpoint a --checkpoint-kind none", 2, "expected auto or named");
+    expect("consume --backend dir:@bare --rank 0,0 --checkpoint a --checkpoint-every 0", 2, "from 1 to");
+}
+
+/* Ranks at different steps: the least counts. Kept ones stay through any rule; a damaged one is told. */
+static void test_checkpoints(void)
+{
+    expect("produce -p 1 --backend dir:@cp -n 30 --bytes 40", 0, "30 batches");
+    expect("checkpoint write first 12,10,11,14 --data-ranks 2 --context-ranks 2 --keep --backend dir:@cp", 0, "step 10 named");
+    expect("checkpoint write second 20 --backend dir:@cp", 0, "step 20 auto");
+    const outcome *out = expect("checkpoint list --json --backend dir:@cp", 0, "\"rank_steps\":[12,10,11,14]}");
+    CU_ASSERT_EQUAL(count_of(out->text, "\n"), 2);
+    char key[100], command[300];
+    CU_ASSERT_EQUAL_FATAL(sscanf(strstr(out->text, "checkpoint/"), "%99[^\"]", key), 1);
+    snprintf(command, sizeof command, "inspect %s --backend dir:@cp", key);
+    out = expect(command, 0, "\"first\", step 10, named, pinned, order 1, 2 x 2 ranks");
+    CU_ASSERT_PTR_NOT_NULL(strstr(out->text, "rank 1,0: step 11"));
+    expect("reclaim --keep-last 1 --keep-versions 1 --backend dir:@cp", 0, "steps below 10 are gone (watermark 10); deleted 10 batches");
+    expect("fsck --backend dir:@cp", 0, "2 checkpoints, 1 of them pinned, 0 of steps that are trimmed");
+    expect("consume --rank 0,0 --from-checkpoint first --backend dir:@cp", 0, "20 steps");
+    flip(object_path("cp", key), 70);
+    expect("fsck --backend dir:@cp", 1, "wrong checksum");
+    expect("checkpoint list --backend dir:@cp", 1, "wrong checksum");
+    snprintf(command, sizeof command, "checkpoint release %s --backend dir:@cp", key);
+    expect(command, 0, "1 released");
+    expect("reclaim --backend dir:@cp --json", 0, "\"bound\":20,");
+    expect("consume --rank 0,0 --from-checkpoint first --backend dir:@cp", 0, "10 steps"); /* there is none: from the oldest */
+}
+
+/* A moving checkpoint: the newest stays, those before it go; the next run begins there and replaces it. */
+static void test_moving_checkpoint(void)
+{
+    expect("produce -p 1 --backend dir:@mc -n 30 --bytes 40", 0, "30 batches");
+    static const char consume[] = "consume --rank 0,0 --checkpoint me --checkpoint-kind named --checkpoint-every 10 "
+                                  "--from-checkpoint me --backend dir:@mc --until ";
+    char command[300];
+    snprintf(command, sizeof command, "%s25", consume);
+    expect(command, 0, "25 steps");
+    const outcome *out = expect("checkpoint list --backend dir:@mc", 0, "step 20 named");
+    CU_ASSERT_EQUAL(count_of(out->text, "\n"), 1);
+    snprintf(command, sizeof command, "%s30", consume);
+    out = expect(command, 0, "10 steps");
+    CU_ASSERT_PTR_NOT_NULL(strstr(out->text, "step 20 producer 1"));
+    out = expect("checkpoint list --backend dir:@mc", 0, "step 30 named");
+    CU_ASSERT_EQUAL(count_of(out->text, "\n"), 1);
+    expect(command, 0, "0 steps"); /* nothing to do, and nothing left behind but the checkpoint */
+    out = expect("checkpoint list --backend dir:@mc", 0, "step 30 named");
+    CU_ASSERT_EQUAL(count_of(out->text, "\n"), 1);
+    expect("checkpoint release me --backend dir:@mc", 0, "1 released");
+}
+
 /* --- the normal case
  * --------------------------------------------------------------------------------------------------------- */
 
@@ -671,29 +750,51 @@ static void test_broken_promises(void)
     expect("fsck --backend dir:@broken", 1, "\n3 problems\n");
 }
 
-static void test_trimmed_lake(void)
+/* The next version of a lake of five steps, with this watermark and trim point. */
+static void move_trim_point(const char *lake, uint64_t low_watermark, uint64_t trim_step)
 {
-    make_lake("trimmed");
-    uint64_t version = newest_version("trimmed");
+    uint64_t version = newest_version(lake);
     size_t length;
-    uint8_t *bytes = read_file(version_path("trimmed", version), &length);
+    uint8_t *bytes = read_file(version_path(lake, version), &length);
     ls_manifest *parent = NULL, *child = NULL;
     CU_ASSERT_EQUAL_FATAL(ls_manifest_decode(bytes, length, version, &parent, NULL), LS_OK);
     ls_free(bytes);
-    CU_ASSERT_EQUAL_FATAL(ls_manifest_trim(parent, (ls_commit_id){1, 1}, 2, 2, &child), LS_OK);
+    CU_ASSERT_EQUAL_FATAL(ls_manifest_trim(parent, (ls_commit_id){1, 1}, low_watermark, trim_step, &child), LS_OK);
     length = ls_manifest_encoded_bytes(child);
     bytes = ls_allocate(length);
     CU_ASSERT_EQUAL_FATAL(ls_manifest_encode(child, bytes, length), LS_OK);
-    write_file(version_path("trimmed", version + 1), bytes, length);
+    write_file(version_path(lake, version + 1), bytes, length);
     ls_free(bytes);
     ls_manifest_release(parent);
     ls_manifest_release(child);
+}
+
+static void test_trimmed_lake(void)
+{
+    make_lake("trimmed");
+    move_trim_point("trimmed", 2, 2);
     CU_ASSERT_EQUAL(unlink(object_path("trimmed", "data/1/1-0.tgb")), 0);
     expect("fsck --backend dir:@trimmed --deep", 0, "every promise is kept");
     expect("consume --backend dir:@trimmed --rank 0,0 --from 0", 1,
            "step 0 has been reclaimed; the oldest one left is 2");
     const outcome *out = expect("consume --backend dir:@trimmed --rank 0,0 --verify", 0, "3 steps");
     CU_ASSERT_EQUAL(memcmp(out->text, "step 2 ", 7), 0);
+}
+
+/* A reclaimer died between its deletes and the trim: steps 0 and 1 are listed and gone. The next one finishes. */
+static void test_half_reclaimed_lake(void)
+{
+    make_lake("half");
+    expect("checkpoint write two 2 --backend dir:@half", 0, "step 2 auto");
+    move_trim_point("half", 2, 0);
+    CU_ASSERT_EQUAL(unlink(object_path("half", "data/1/1-0.tgb")), 0);
+    expect("fsck --backend dir:@half --deep", 0, "trimmed below step 0; 1 steps are reclaimed and still listed");
+    expect("consume --backend dir:@half --rank 0,0 --from 0", 1, "reclaimed just now, or lost");
+    const outcome *out = expect("consume --backend dir:@half --rank 0,0 --verify", 0, "3 steps");
+    CU_ASSERT_EQUAL(memcmp(out->text, "step 2 ", 7), 0);
+    expect("checkpoint write one 1 --backend dir:@half", 1, "may be reclaimed already: the watermark stands at 2");
+    expect("reclaim --backend dir:@half --keep-last 1", 0, "steps below 2 are gone");
+    expect("fsck --backend dir:@half --deep", 0, "trimmed below step 2; 0 steps are reclaimed and still listed");
 }
 
 /* --- a store that refuses
@@ -715,7 +816,8 @@ static void test_folder_that_cannot_be_written(void)
     expect("consume --backend dir:@full --rank 0,0 --output /dev/full", 3, "/dev/full: No space left on device");
 }
 
-LS_SUITE(dataplane, {"usage", test_usage}, {"no batches", test_no_batches}, {"a restart goes on", test_restart_goes_on},
+LS_SUITE(dataplane, {"usage", test_usage}, {"checkpoint usage", test_checkpoint_usage}, {"checkpoints", test_checkpoints},
+         {"a moving checkpoint", test_moving_checkpoint}, {"no batches", test_no_batches}, {"a restart goes on", test_restart_goes_on},
          {"layouts and discoveries", test_layouts_and_discoveries}, {"synthetic content", test_synthetic_content},
          {"files", test_files}, {"empty slices", test_empty_slices}, {"standard input", test_standard_input},
          {"follow from an empty folder", test_follow_from_an_empty_folder}, {"fenced", test_fenced},
@@ -723,4 +825,4 @@ LS_SUITE(dataplane, {"usage", test_usage}, {"no batches", test_no_batches}, {"a 
          {"kills", test_kills}, {"damaged manifest", test_damaged_manifest}, {"missing version", test_missing_version},
          {"lost versions", test_lost_versions}, {"damaged batch", test_damaged_batch},
          {"orphans and foreigners", test_orphans_and_foreigners}, {"broken promises", test_broken_promises},
-         {"trimmed lake", test_trimmed_lake}, {"a folder that cannot be written", test_folder_that_cannot_be_written})
+         {"trimmed lake", test_trimmed_lake}, {"half reclaimed lake", test_half_reclaimed_lake}, {"a folder that cannot be written", test_folder_that_cannot_be_written})

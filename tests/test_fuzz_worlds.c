@@ -240,7 +240,7 @@ static void test_series_command(void)
     char arguments[512], text[1024];
     snprintf(arguments, sizeof arguments, "series '%s' --point 1", path);
     CU_ASSERT_EQUAL(run_program(arguments, text, sizeof text), 0);
-    const char *header = "upload.concurrency\ttime_s\tpublished_per_s\n";
+    const char *header = "upload.concurrency\ttime_s\tpublished_per_s\ttrainer_steps_per_s\tstored_bytes\n";
     CU_ASSERT_EQUAL(strncmp(text, header, strlen(header)), 0);
     double rate[16];
     int rows = 0;

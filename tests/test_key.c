@@ -14,7 +14,10 @@ static const struct {
      "data/18446744073709551615/4294967295-18446744073709551615.tgb"},
     {{LS_OBJECT_MANIFEST, 0, 7, 0}, "manifest/00000000000000000007"},
     {{LS_OBJECT_MANIFEST, 0, UINT64_MAX, 0}, "manifest/18446744073709551615"},
-    {{LS_OBJECT_CHECKPOINT, 0, 1200, 0}, "checkpoint/00000000000000001200"},
+    {{LS_OBJECT_CHECKPOINT, LS_CHECKPOINT_AUTO, 1200, 7}, "checkpoint/00000000000000001200-7.auto"},
+    {{LS_OBJECT_CHECKPOINT, LS_CHECKPOINT_NAMED, 1, 0}, "checkpoint/00000000000000000001-0.named"},
+    {{LS_OBJECT_CHECKPOINT, LS_CHECKPOINT_PIN, UINT64_MAX, UINT64_MAX},
+     "checkpoint/18446744073709551615-18446744073709551615.pin"},
     {{LS_OBJECT_FLOOR, 0, 0, 0}, "floor/00000000000000000000"},
 };
 #define KNOWN_KEYS (sizeof known / sizeof known[0])
@@ -39,8 +42,10 @@ static void test_constructors(void)
 {
     ls_key manifest = ls_key_manifest(7), floor = ls_key_floor(0), data = ls_key_data(17, 3, 42);
     CU_ASSERT_EQUAL(ls_key_compare(&manifest, &known[3].key), 0);
-    CU_ASSERT_EQUAL(ls_key_compare(&floor, &known[6].key), 0);
+    CU_ASSERT_EQUAL(ls_key_compare(&floor, &known[8].key), 0);
     CU_ASSERT_EQUAL(ls_key_compare(&data, &known[1].key), 0);
+    ls_key checkpoint = ls_key_checkpoint(1200, 7, LS_CHECKPOINT_AUTO);
+    CU_ASSERT_EQUAL(ls_key_compare(&checkpoint, &known[5].key), 0);
 }
 
 static void test_foreign_names(void)
@@ -82,6 +87,12 @@ static void test_foreign_names(void)
                                           "manifest/00000000000000000007/",
                                           "checkpoint/latest",
                                           "checkpoint/1",
+                                          "checkpoint/00000000000000001200",
+                                          "checkpoint/00000000000000001200-7",
+                                          "checkpoint/00000000000000001200-7.",
+                                          "checkpoint/00000000000000001200-07.auto",
+                                          "checkpoint/00000000000000001200-7.auto2",
+                                          "checkpoint/1200-7.pin",
                                           "floor/",
                                           "floors/00000000000000000007",
                                           "manifestx00000000000000000007"};

@@ -27,6 +27,9 @@ typedef struct diary {
     uint32_t reply_count;
     uint32_t kind, entity;
     ls_store_reply reply; /* the last one; its manifest is ours */
+    ls_key names[8];      /* the first of a list that asked for them */
+    uint64_t name_bytes[8];
+    int64_t name_ages_ns[8];
     uint8_t data[64];
     uint64_t data_offset, data_bytes;
     ls_key data_key;
@@ -60,6 +63,11 @@ static ls_result diary_reply(void *context, int64_t now_ns, uint32_t kind, uint3
     d->entity = entity;
     ls_manifest_release(d->reply.manifest);
     d->reply = *reply;
+    for (uint64_t i = 0; reply->list_keys != NULL && i < reply->list_count && i < 8; i++) {
+        d->names[i] = reply->list_keys[i];
+        d->name_bytes[i] = reply->list_bytes[i];
+        d->name_ages_ns[i] = reply->list_ages_ns[i];
+    }
     d->reply_count++;
     return LS_OK;
 }
@@ -439,6 +447,55 @@ static void test_damage(void)
     ls_store_destroy(store);
 }
 
+static void fill_ranks(void *context, uint32_t data_rank, uint32_t context_rank, uint8_t *bytes, uint64_t length)
+{
+    (void)context;
+    memset(bytes, (int)(16 * data_rank + context_rank + 1), (size_t)length);
+}
+
+/* A whole TGB read for one slice: that slice is checked and handed on, the others are not looked at. */
+static void test_whole_for_a_slice(void)
+{
+    static const uint64_t lengths[] = {5, 0, 7, 3};
+    ls_store *store = ls_store_new_memory();
+    diary d;
+    open_diary(&d, store, "");
+    ls_tgb_identity identity = {.producer = 3, .sequence = 9, .source_end = 1, .epoch = 1};
+    uint64_t size = 0;
+    CU_ASSERT_EQUAL(ls_tgb_total_bytes(2, 2, lengths, &size), LS_OK);
+    uint8_t *bytes = ls_allocate(size);
+    CU_ASSERT_EQUAL(ls_tgb_encode(&identity, 2, 2, lengths, fill_ranks, NULL, bytes, size), LS_OK);
+    bytes[0] ^= 1; /* in the slice of rank (0, 0) */
+    CU_ASSERT_EQUAL(store_put(store, "data/3/1-9.tgb", bytes, size, true), LS_REPLY_OK);
+    CU_ASSERT_EQUAL(store_put(store, "data/3/1-8.tgb", bytes, size, true), LS_REPLY_OK); /* under another's name */
+    CU_ASSERT_EQUAL(store_put(store, "data/3/1-7.tgb", bytes, size - 1, true), LS_REPLY_OK);
+    ls_store_request get = {.operation = LS_GET, .key = ls_key_data(3, 1, 9), .for_slice = true, .slice = {.data_rank = 1}};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_OK);
+    CU_ASSERT(d.reply.slice.offset == 5 && d.reply.slice.bytes == 7);
+    CU_ASSERT_EQUAL(d.reply.moved_bytes, size);
+    static const uint8_t content[] = {17, 17, 17, 17, 17, 17, 17};
+    CU_ASSERT(d.data_bytes == 7 && d.data_offset == 5 && memcmp(d.data, content, 7) == 0);
+    get.slice = (ls_slice){.context_rank = 1};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_OK);
+    CU_ASSERT(d.reply.slice.bytes == 0 && d.data_bytes == 0);
+    uint32_t calls = d.data_calls;
+    get.slice = (ls_slice){.data_rank = 0};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ls_loop_error(d.loop), "slice"));
+    get.slice = (ls_slice){.data_rank = 2};
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    get.slice = (ls_slice){.data_rank = 1};
+    get.key = ls_key_data(3, 1, 8);
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ls_loop_error(d.loop), "calls itself 'data/3/1-9.tgb'"));
+    get.key = ls_key_data(3, 1, 7);
+    CU_ASSERT_EQUAL(ask(&d, &get)->status, LS_REPLY_INVALID);
+    CU_ASSERT_EQUAL(d.data_calls, calls);
+    ls_free(bytes);
+    close_diary(&d);
+    ls_store_destroy(store);
+}
+
 static void plant(ls_store *store, const char *key)
 {
     CU_ASSERT_EQUAL(store_put(store, key, "x", 1, true), LS_REPLY_OK);
@@ -491,6 +548,22 @@ static void test_lists(void)
     CU_ASSERT_EQUAL(d.reply.list_last.number, 2);
     list.key.kind = LS_OBJECT_CHECKPOINT;
     CU_ASSERT_EQUAL(ask(&d, &list)->list_count, 0);
+    CU_ASSERT_PTR_NULL(d.reply.list_keys); /* nobody asked for names */
+    plant(store, "a/lake/checkpoint/00000000004294967303-200.auto");
+    plant(store, "a/lake/checkpoint/00000000008589934599-7.pin");
+    plant(store, "a/lake/checkpoint/00000000008589934599-7.pinned");
+    list = (ls_store_request){.operation = LS_LIST, .key = ls_key_checkpoint(0, 0, (ls_checkpoint_kind)0), .list_limit = 3,
+                              .list_names = true};
+    ls_key automatic = ls_key_checkpoint(4294967303, 200, LS_CHECKPOINT_AUTO), pin = ls_key_checkpoint(8589934599, 7, LS_CHECKPOINT_PIN);
+    CU_ASSERT_EQUAL(ask(&d, &list)->list_count, 2);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.names[0], &automatic), 0);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.names[1], &pin), 0);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.reply.list_last, &pin), 0);
+    CU_ASSERT_EQUAL(d.name_bytes[1], 1);
+    CU_ASSERT(d.name_ages_ns[0] >= 0 && d.name_ages_ns[0] < 60 * LS_NANOSECONDS_PER_SECOND);
+    list.key = automatic;
+    CU_ASSERT_EQUAL(ask(&d, &list)->list_count, 1);
+    CU_ASSERT_EQUAL(ls_key_compare(&d.names[0], &pin), 0);
     close_diary(&d);
     ls_store_destroy(store);
 }
@@ -707,6 +780,11 @@ static ls_result act(lake_run *run, uint32_t kind, uint32_t entity, const ls_act
         case LS_ACTION_PUBLISHED: run->acknowledged[entity] = action->published.source_end; break;
         case LS_ACTION_FINISHED: run->finished++; break;
         case LS_ACTION_STEP: result = action->step.step == run->steps[entity]++ ? LS_OK : LS_ERROR_VIOLATED; break;
+        case LS_ACTION_CHECKPOINTED:
+        case LS_ACTION_GAVE_UP:
+        case LS_ACTION_WOULD_DELETE:
+        case LS_ACTION_RECLAIMED:
+        case LS_ACTION_REFUSED:
         case LS_ACTION_FENCED:
         case LS_ACTION_BEHIND:
         case LS_ACTION_FAILED: result = LS_ERROR_VIOLATED; break;
@@ -1085,6 +1163,7 @@ static void test_driver(void)
 }
 
 LS_SUITE(loop, {"timers in order", test_timers_in_order}, {"many timers", test_many_timers},
+         {"a whole object for a slice", test_whole_for_a_slice},
          {"nobody starves", test_nobody_starves}, {"stop, resume, fail", test_stop_resume_fail},
          {"data objects", test_data_objects}, {"manifests", test_manifests}, {"damage", test_damage},
          {"lists", test_lists}, {"senseless requests", test_senseless_requests}, {"taking down", test_taking_down},

@@ -618,6 +618,60 @@ static void test_sleeper_reads_its_own_ghost(void)
     lake_clear(&l);
 }
 
+static const ls_store_request *only_request(const ls_actions *actions)
+{
+    const ls_store_request *found = NULL;
+    for (uint32_t i = 0; i < actions->count; i++) {
+        if (actions->item[i].kind == LS_ACTION_REQUEST) found = &actions->item[i].request;
+    }
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    return found;
+}
+
+/* B commits, and A, who asks for the tail that it lacks, is told that it does not continue what A knows. Where versions are deleted, what A
+ * knows may have been a late winner's: A forgets it and reads the whole, once; a whole that cannot be read is the end. */
+static void check_tail_that_does_not_continue(bool whole_is_sound)
+{
+    lake l = {0};
+    ls_producer a, b;
+    ls_actions actions;
+    ls_protocol protocol = protocol_with(LS_LAYOUT_FULL_TAIL, LS_DISCOVERY_PROBE);
+    protocol.floor_check = true;
+    protocol.instantaneous_uploads = true;
+    start(&l, &a, &protocol, 1, 10);
+    start(&l, &b, &protocol, 2, 20);
+    lake_batch(&l, &b, 100, 1);
+    ls_event event = {.kind = LS_EVENT_BATCH, .batch_bytes = 100, .batch_source_count = 1, .batch_footer_bytes = 64};
+    CU_ASSERT_EQUAL_FATAL(ls_producer_step(&a, &event, &actions), LS_OK);
+    uint32_t refused = 0;
+    for (uint32_t moves = 0; l.published_batches < 2 && l.failed == 0 && moves < 50; moves++) {
+        ls_store_request request = *only_request(&actions);
+        ls_store_reply reply = {.status = LS_REPLY_INVALID, .tag = request.tag};
+        bool is_whole = request.operation == LS_GET && request.range == LS_RANGE_WHOLE;
+        bool is_tail = request.operation == LS_GET && request.range == LS_RANGE_SUFFIX;
+        if (is_tail || (is_whole && !whole_is_sound)) refused++;
+        else lake_answer(&l, &request, &reply);
+        event = (ls_event){.kind = LS_EVENT_REPLY, .reply = &reply};
+        CU_ASSERT_EQUAL_FATAL(ls_producer_step(&a, &event, &actions), LS_OK);
+        for (uint32_t i = 0; i < actions.count; i++) {
+            l.published_batches += actions.item[i].kind == LS_ACTION_PUBLISHED;
+            l.failed += actions.item[i].kind == LS_ACTION_FAILED;
+        }
+    }
+    CU_ASSERT_EQUAL(refused, whole_is_sound ? 1 : 2);
+    CU_ASSERT_EQUAL(l.published_batches, whole_is_sound ? 2 : 1);
+    CU_ASSERT_EQUAL(l.failed, whole_is_sound ? 0 : 1);
+    ls_producer_clear(&a);
+    ls_producer_clear(&b);
+    lake_clear(&l);
+}
+
+static void test_tail_that_does_not_continue(void)
+{
+    check_tail_that_does_not_continue(true);
+    check_tail_that_does_not_continue(false);
+}
+
 /* A newcomer to a reclaimed lake starts from the floor, whatever ghosts lie below it. */
 static void test_newcomer_starts_from_the_floor(void)
 {
@@ -653,4 +707,5 @@ LS_SUITE(producer, {"join, publish, close", test_join_publish_close}, {"race reb
          {"denied and read failures", test_denied_and_read_failures},
          {"a sleeper wins a void name", test_sleeper_wins_a_void_name},
          {"a sleeper reads its own ghost", test_sleeper_reads_its_own_ghost},
+         {"a tail that does not continue", test_tail_that_does_not_continue},
          {"a newcomer starts from the floor", test_newcomer_starts_from_the_floor})

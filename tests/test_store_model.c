@@ -452,6 +452,49 @@ static void expect_list(lab *l, ls_key after, uint32_t limit, uint64_t count, ls
     CU_ASSERT_EQUAL(reply.list_last.number, last.number);
     CU_ASSERT_EQUAL(reply.list_last.epoch, last.epoch);
     CU_ASSERT_EQUAL(reply.list_last.sequence, last.sequence);
+    CU_ASSERT_PTR_NULL(reply.list_keys);
+    send_at(l, l->clock.now_ns, 0, (ls_store_request){.operation = LS_LIST, .key = after, .list_limit = limit, .list_names = true});
+    reply = expect_reply(l, 0, LS_REPLY_OK, l->clock.now_ns).reply; /* the same, name by name, ascending */
+    CU_ASSERT_EQUAL(reply.list_count, count);
+    CU_ASSERT_EQUAL(ls_key_compare(&reply.list_keys[count - 1], &last), 0);
+    for (uint64_t i = 0; i < count; i++) {
+        CU_ASSERT_TRUE(ls_key_compare(i == 0 ? &after : &reply.list_keys[i - 1], &reply.list_keys[i]) < 0);
+        CU_ASSERT_TRUE(ls_store_model_has(l->model, &reply.list_keys[i], &(uint64_t){0}));
+    }
+}
+
+/* Sizes and ages, and checkpoints, whose step and kind are part of the name. */
+static void test_list_names(void)
+{
+    lab l;
+    open_lab(&l, &(ls_store_config){0});
+    ls_key first = ls_key_checkpoint(7, 200, LS_CHECKPOINT_AUTO), second = ls_key_checkpoint(9, 150, LS_CHECKPOINT_PIN);
+    ls_key other = ls_key_checkpoint(9, 151, LS_CHECKPOINT_PIN);
+    send_at(&l, 1000, 0, put_data(first, 70));
+    expect_reply(&l, 0, LS_REPLY_OK, 1000);
+    send_at(&l, 4000, 0, put_data(second, 80));
+    expect_reply(&l, 0, LS_REPLY_OK, 4000);
+    send_at(&l, 9000, 0, (ls_store_request){.operation = LS_LIST, .key = ls_key_checkpoint(0, 0, (ls_checkpoint_kind)0),
+                                            .list_limit = 10, .list_names = true});
+    ls_store_reply reply = expect_reply(&l, 0, LS_REPLY_OK, 9000).reply;
+    CU_ASSERT_EQUAL_FATAL(reply.list_count, 2);
+    CU_ASSERT_EQUAL(ls_key_compare(&reply.list_keys[0], &first), 0);
+    CU_ASSERT_EQUAL(ls_key_compare(&reply.list_keys[1], &second), 0);
+    CU_ASSERT_EQUAL(ls_key_compare(&reply.list_last, &second), 0);
+    CU_ASSERT_EQUAL(reply.list_bytes[0], 70);
+    CU_ASSERT_EQUAL(reply.list_bytes[1], 80);
+    CU_ASSERT_EQUAL(reply.list_ages_ns[0], 8000);
+    CU_ASSERT_EQUAL(reply.list_ages_ns[1], 5000);
+    CU_ASSERT_TRUE(ls_store_model_has(l.model, &second, NULL));
+    CU_ASSERT_FALSE(ls_store_model_has(l.model, &other, NULL));
+    send_at(&l, 9000, 0, (ls_store_request){.operation = LS_DELETE, .key = second});
+    expect_reply(&l, 0, LS_REPLY_OK, 9000);
+    CU_ASSERT_FALSE(ls_store_model_has(l.model, &second, NULL));
+    send_at(&l, 9000, 0, (ls_store_request){.operation = LS_LIST, .key = first, .list_limit = 10, .list_names = true});
+    CU_ASSERT_EQUAL(expect_reply(&l, 0, LS_REPLY_OK, 9000).reply.list_count, 0);
+    send_at(&l, 9000, 0, (ls_store_request){.operation = LS_LIST, .key = ls_key_checkpoint(0, 0, (ls_checkpoint_kind)0),
+                                            .list_limit = 10, .list_names = true});
+    close_lab(&l); /* one is never answered */
 }
 
 static void test_list_versions(void)
@@ -988,7 +1031,7 @@ LS_SUITE(store_model, {"nothing happens inside submit", test_nothing_inline}, {"
          {"put with bytes", test_sized_put}, {"get with bytes", test_sized_get}, {"shared links", test_shared_links},
          {"contention", test_contention}, {"manifest reads", test_manifest_reads}, {"objects", test_objects},
          {"list of versions", test_list_versions}, {"sliding window", test_sliding_window},
-         {"list of data", test_list_data}, {"observer", test_observer}, {"senseless requests", test_senseless_requests},
+         {"names in lists", test_list_names}, {"list of data", test_list_data}, {"observer", test_observer}, {"senseless requests", test_senseless_requests},
          {"prefix limit", test_prefix_limit}, {"name limit", test_name_limit}, {"slots", test_slots},
          {"station", test_station}, {"random world", test_random_world},
          {"steady state", test_steady_state_allocates_nothing}, {"memory failures", test_memory},

@@ -6,7 +6,6 @@ policies = column_values("policy")
 n = items(policies)
 array name[n]
 do for [i=1:n] { name[i] = item(policies, i) }
-series = data[1:strlen(data)-4]."-series.tsv"
 if (system(sprintf("test -r '%s' && echo yes", series)) ne "yes") {
   printerr sprintf("%s is missing; make it: lakestream series experiments/f8-failures.json -o %s", series, series)
   exit status 1

@@ -4,6 +4,7 @@
 #   published the folder results/published
 # Colours are those of Okabe and Ito (2008), told apart by colour-blind readers; dashes and marks differ too.
 
+set encoding utf8
 is_svg = (strlen(output) > 4 && output[strlen(output)-3:*] eq ".svg")
 if (!exists("width")) width = 1400
 if (!exists("height")) height = 950

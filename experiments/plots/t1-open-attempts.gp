@@ -14,8 +14,8 @@ set key top left
 theory = published."/open-attempts-theory.tsv"
 plot theory using 1:2 with lines linetype 1 title "constant, G/(1+G)", \
   theory using 1:3 with lines linetype 2 title "exponential", \
-  theory using 1:4 with lines linetype 3 title "lognormal {/Symbol s}=0.14" enhanced, \
-  theory using 1:5 with lines linetype 4 title "lognormal {/Symbol s}=0.62" enhanced, \
+  theory using 1:4 with lines linetype 3 title "lognormal σ=0.14", \
+  theory using 1:5 with lines linetype 4 title "lognormal σ=0.62", \
   data using (column("batches.rate_per_s")):(pick("constant", "")) with points linetype 1 title "simulated", \
   data using (column("batches.rate_per_s")):(pick("exponential", "")) with points linetype 2 notitle, \
   data using (column("batches.rate_per_s")):(pick("lognormal", "0.14")) with points linetype 3 notitle, \

@@ -16,10 +16,10 @@ set xlabel "clients"
 unset key
 set title "All done after (s)"
 plot for [i=1:n] data using (column("producers.count")):(pick(i, "completion_last_s")) with lines linetype i, \
-  for [i=1:5] reference using 2:(int($1) == i ? $3/1000 : NaN) with points linetype i
+  for [i=1:5] reference using 2:(strcol(1) eq word(name[i], 1) ? $3/1000 : NaN) with points linetype i
 set title "Conditional puts"
 plot for [i=1:n] data using (column("producers.count")):(pick(i, "commit_puts")) with lines linetype i, \
-  for [i=1:5] reference using 2:(int($1) == i ? $4 : NaN) with points linetype i
+  for [i=1:5] reference using 2:(strcol(1) eq word(name[i], 1) ? $4 : NaN) with points linetype i
 legend_band = 0.16; legend_rows = 2
 load "legend.gp"
 unset multiplot

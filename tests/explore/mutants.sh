@@ -1,21 +1,22 @@
 #!/bin/sh
 # Builds the program once for each planted bug of manifest/mutant.h and prints in which small world the explorer finds it: a
 # table of mutant, world, states until found, and length of the counterexample. Fails when one is not found, except those
-# that no world of producers and consumers alone can show (they need a reclaimer). Usage: mutants.sh BUILD-FOLDER
+# that no world of producers and consumers alone can show (they need a reclaimer; the suites checkpoint and reclaimer find them). Usage: mutants.sh BUILD-FOLDER
 set -eu
 build=$1
 folder=$build/mutants
 mkdir -p "$folder"
 rm -f "$folder/missed"
 libraries=$(pkg-config --libs libcurl sqlite3 gsl libcjson expat libcrypto)
-needs_reclaimer=" 8 "
+needs_reclaimer=" 8 16 17 18 19 20 21 22 23 24 "
 printf '%-3s %-22s %-58s %9s %6s\n' n mutant world states length
 grep -o 'LS_MUTANT_[A-Z0-9_]* = [0-9]*' manifest/mutant.h | while read -r name _ number; do
-    for file in producer consumer; do
+    for file in producer consumer checkpoint reclaimer manifest; do
         ${CC:-gcc} -std=c17 -O2 -D_GNU_SOURCE -I. -DLS_MUTANT="$number" -c -o "$folder/$file.o" "manifest/$file.c"
     done
     # shellcheck disable=SC2086
     ${CC:-gcc} -o "$folder/lakestream" "$build/experiments/main.o" "$folder/producer.o" "$folder/consumer.o" \
+        "$folder/checkpoint.o" "$folder/reclaimer.o" "$folder/manifest.o" \
         "$build/liblakestream.a" $libraries -lm
     short=$(echo "${name#LS_MUTANT_}" | tr 'A-Z_' 'a-z-')
     found=no

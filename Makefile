@@ -64,8 +64,18 @@ $(BUILD)/experiments/report_assets.o: experiments/report.css experiments/report.
 
 library: $(LIBRARY)
 
-test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
-	LAKESTREAM=$(PROGRAM) $(RUNNER) $(SUITE)
+PLUGINS = $(patsubst tests/plugins/%.c,$(BUILD)/plugins/%.so,$(wildcard tests/plugins/*.c)) $(BUILD)/plugins/courteous.so
+
+$(BUILD)/plugins/%.so: tests/plugins/%.c policies/plugin.h policies/policy.h manifest/commit_view.h
+	@mkdir -p $(@D)
+	@$(CC) -std=c17 -O1 -I. -shared -fPIC -o $@ $<
+
+$(BUILD)/plugins/%.so: examples/policy/%.c policies/plugin.h policies/policy.h manifest/commit_view.h
+	@mkdir -p $(@D)
+	@$(CC) -std=c17 -O1 -I. -shared -fPIC -o $@ $<
+
+test: $(RUNNER) $(PROGRAM) $(PLUGINS) ## run the test suites (SUITE=name runs one)
+	LAKESTREAM=$(PROGRAM) LAKESTREAM_PLUGINS=$(BUILD)/plugins $(RUNNER) $(SUITE)
 
 # The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
 EXPERIMENTS = f7-manifest-growth f3-producers f6-read-amplification f8-failures c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers

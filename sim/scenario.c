@@ -159,6 +159,8 @@ static const ls_option options[] = {
     REAL("store.slot_s_per_mib", store.slot_s_per_mib, 0, 0, 1e3, "and per 2^20 bytes moved"),
     REAL("store.parallelism", store.parallelism, 0, 0, 1e6,
          "requests that are worked on at once at full speed; more take longer in proportion (sim/store_config.h); 0: no limit"),
+    REAL("store.rest_after_s", store.rest_after_s, 0, 0, 1e6, "a store that was empty for so long has gone to rest; 0: it never does"),
+    REAL("store.rest_factor", store.rest_factor, 1, 0, 1e6, "how many times longer the request takes that wakes a store at rest; below 1 counts as 1"),
     REAL("store.parallelism_exponent", store.parallelism_exponent, 1, 0, 1, "how the work done at once grows with n requests: n^this, up to parallelism"),
     REAL("store.write_limit_per_s", store.write_limit_per_s, 0, 0, 1e9, "puts and deletes a second and prefix beyond which requests are throttled; 0: none"),
     REAL("store.read_limit_per_s", store.read_limit_per_s, 0, 0, 1e9, "gets, heads and lists a second and prefix; 0: none"),

@@ -103,6 +103,7 @@ struct ls_store_model {
     uint32_t block_capacity;
     uint32_t free_record;
     uint64_t in_flight;
+    int64_t active_ns; /* the last event: with no request in flight, when the last one left */
     uint64_t conditional_in_flight[LS_STORE_KINDS];
 
     client_draws *draws;
@@ -154,6 +155,8 @@ static ls_result check_config(const ls_store_config *config, ls_error *error)
         {"slot_s_per_mib", offsetof(ls_store_config, slot_s_per_mib), 1e6},
         {"parallelism", offsetof(ls_store_config, parallelism), 1e6},
         {"parallelism_exponent", offsetof(ls_store_config, parallelism_exponent), 1.0},
+        {"rest_after_s", offsetof(ls_store_config, rest_after_s), 1e6},
+        {"rest_factor", offsetof(ls_store_config, rest_factor), 1e6},
         {"write_limit_per_s", offsetof(ls_store_config, write_limit_per_s), 1e12},
         {"read_limit_per_s", offsetof(ls_store_config, read_limit_per_s), 1e12},
         {"key_write_limit_per_s", offsetof(ls_store_config, key_write_limit_per_s), 1e12},
@@ -395,6 +398,14 @@ static double stretch(const ls_store_model *model)
     return fmax(1.0, present / fmin(limit, pow(present, model->config.parallelism_exponent)));
 }
 
+/* How much longer the request takes that wakes a store which has been empty for a while (it is in flight itself already). */
+static double waking(const ls_store_model *model, int64_t now_ns)
+{
+    double after_s = model->config.rest_after_s;
+    if (after_s <= 0.0 || model->in_flight > 1 || ls_seconds(now_ns - model->active_ns) < after_s) return 1.0;
+    return fmax(1.0, model->config.rest_factor);
+}
+
 static int64_t stretched_ns(int64_t ns, double factor)
 {
     double longer = (double)ns * factor;
@@ -407,15 +418,16 @@ static void draw_latency(ls_store_model *model, request_record *record)
     ls_random random = request_stream(model, record->client, request), same = random;
     int64_t share_ns = 0;
     int64_t base_ns = ls_law_draw_split_ns(&model->samplers[law_of(request)], &random, effect_share(model, request), &share_ns);
-    record->before_ns = share_ns;
-    record->after_ns = base_ns - share_ns;
+    double wakes = waking(model, record->submitted_ns); /* the way through the store; moving the bytes takes what it takes */
+    record->before_ns = stretched_ns(share_ns, wakes);
+    record->after_ns = stretched_ns(base_ns - share_ns, wakes);
     if (request->operation == LS_PUT) record->before_ns += slope_ns(model->config.put_s_per_mib, body_bytes(request));
     record->stretch = stretch(model);
     record->before_ns = stretched_ns(record->before_ns, record->stretch);
     record->after_ns = stretched_ns(record->after_ns, record->stretch);
     if (!record->is_conditional) return;
     int64_t lost_ns = ls_law_draw_ns(&model->samplers[LAW_LOST], &same);
-    record->after_lost_ns = lost_ns > share_ns ? stretched_ns(lost_ns - share_ns, record->stretch) : 0;
+    record->after_lost_ns = lost_ns > share_ns ? stretched_ns(lost_ns - share_ns, wakes * record->stretch) : 0;
 }
 
 /* ---- links ---- */
@@ -908,6 +920,7 @@ ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t t
     model->rejected = NULL;
     ls_free(model->told_names);
     model->told_names = NULL;
+    model->active_ns = now_ns;
     request_record *record = NULL;
     ls_result result = LS_OK;
     switch ((token_kind)(token & 3)) {

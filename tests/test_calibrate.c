@@ -24,7 +24,7 @@ static ls_store_config store_of(ls_law reads, ls_law puts)
 {
     return (ls_store_config){.list = reads, .head = reads, .get = reads, .put = puts, .conditional_won = puts,
                              .conditional_lost = puts, .remove = puts, .read_effect_share = 0.5, .put_effect_share = 1,
-                             .conditional_effect_share = 1, .parallelism_exponent = 1, .limit_burst_s = 1, .throttle_reply_s = 0.01};
+                             .conditional_effect_share = 1, .parallelism_exponent = 1, .rest_factor = 1, .limit_burst_s = 1, .throttle_reply_s = 0.01};
 }
 
 static ls_measurement measured(const ls_store_config *config, ls_request_kind kind, uint64_t bytes, uint32_t clients)
@@ -42,6 +42,34 @@ static double rate(const ls_store_config *config, ls_request_kind kind, uint32_t
     double rate_per_s = ls_measurement_rate_per_s(&m);
     ls_measurement_free(&m);
     return rate_per_s;
+}
+
+/* --- rest ------------------------------------------------------------------------------------------------------------------ */
+
+static double median_with_pause(const ls_store_config *config, double pause_s)
+{
+    ls_measure_task task = {.kind = LS_REQUEST_GET, .bytes = 1024, .clients = 1, .seconds = 10, .requests = 300, .volume = UINT64_MAX,
+                            .pause_s = pause_s};
+    ls_measurement m;
+    ls_error error = {""};
+    CU_ASSERT_EQUAL_FATAL(ls_measure_model(config, &task, 1, &m, &error), LS_OK);
+    double median_s = ls_sample_quantile(&m.latency_s, 0.5);
+    ls_measurement_free(&m);
+    return median_s;
+}
+
+/* Pauses of 0.1 s last from 0.05 to 0.15 s. */
+static void test_rest(void)
+{
+    ls_store_config config = store_of(constant_ms(10), constant_ms(20));
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0.1), 0.010, 1e-9);
+    config.rest_after_s = 0.04;
+    config.rest_factor = 2.5;
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0.1), 0.025, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0.02), 0.010, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0), 0.010, 1e-9);
+    config.rest_factor = 0;
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0.1), 0.010, 1e-9);
 }
 
 /* --- latency under load --------------------------------------------------------------------------------------------------- */
@@ -206,6 +234,8 @@ static void test_known_numbers_come_back(void)
     known.parallelism = 3;
     known.parallelism_exponent = 0.6;
     known.conditional_effect_share = 0.6;
+    known.rest_after_s = 0.006;
+    known.rest_factor = 1.4;
     ls_calibration_plan plan = small_plan(1200);
     ls_calibration c;
     ls_error error = {""};
@@ -219,6 +249,8 @@ static void test_known_numbers_come_back(void)
     CU_ASSERT_DOUBLE_EQUAL(c.config.parallelism, 3, 0.25);
     CU_ASSERT_DOUBLE_EQUAL(c.config.parallelism_exponent, 0.6, 0.06);
     CU_ASSERT_DOUBLE_EQUAL(c.config.conditional_effect_share, 0.6, 0.12);
+    CU_ASSERT_DOUBLE_EQUAL(c.config.rest_factor, 1.4, 0.05);
+    CU_ASSERT_TRUE(c.config.rest_after_s > 0 && c.config.rest_after_s <= 0.015);
     CU_ASSERT_TRUE(c.load_error < 0.06);
     CU_ASSERT_TRUE(c.effect_error < 0.08);
     for (int i = 0; i < LS_CALIBRATED_REMOVE; i++) CU_ASSERT_TRUE(c.fits[i].distance < 0.05);
@@ -233,6 +265,7 @@ static void test_an_unloaded_store_does_not_stretch(void)
     ls_error error = {""};
     CU_ASSERT_EQUAL_FATAL(ls_calibrate_by(by_model, &known, "", &plan, &c, &error), LS_OK);
     CU_ASSERT_EQUAL(c.config.parallelism, 0);
+    CU_ASSERT_EQUAL(c.config.rest_after_s, 0);
     CU_ASSERT_TRUE(c.config.conditional_effect_share > 0.85);
     CU_ASSERT_EQUAL(c.config.contention_s_per_doubling, 0);
     ls_calibration_free(&c);
@@ -489,7 +522,7 @@ static void test_validate_command(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "one store"));
 }
 
-LS_SUITE(calibrate, {"latency under load", test_load}, {"measured latencies", test_measured_latencies},
+LS_SUITE(calibrate, {"a store at rest", test_rest}, {"latency under load", test_load}, {"measured latencies", test_measured_latencies},
          {"race of constant latencies", test_race_of_constant_latencies}, {"commits win once each", test_commits_win_once_each},
          {"a real store is left empty", test_a_real_store_is_left_empty}, {"refusals", test_refusals},
          {"memory runs out", test_memory_runs_out}, {"known numbers come back", test_known_numbers_come_back},

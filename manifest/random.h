@@ -33,7 +33,8 @@ typedef enum ls_random_purpose {
     LS_RANDOM_TRAINER = 13,
     LS_RANDOM_RECLAIMER = 14,
     LS_RANDOM_SAMPLES = 15,
-    LS_RANDOM_COLOCATED = 16
+    LS_RANDOM_COLOCATED = 16,
+    LS_RANDOM_SEARCH = 17
 } ls_random_purpose;
 
 /* The raw block function: counter (c0, c1) and key k to two 64-bit words. Known answers: tests/test_random.c. */

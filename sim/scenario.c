@@ -45,6 +45,8 @@ static const ls_option options[] = {
     REAL("producers.start_spread_s", producers.start_spread_s, 1, 0, 1e6, "producers start at uniform times within this"),
     CHOICE("batches.law", batches.law, 0, "poisson regular closed once open preprocessed", "when batches become ready (sim/scenario.h)"),
     REAL("batches.rate_per_s", batches.rate_per_s, 1, 1e-9, 1e9, "batches a second and producer; law open: attempts a second of all together"),
+    REAL("batches.rate_spread", batches.rate_spread, 1, 1, 1e6, "law poisson: the fastest producer's rate over the slowest's, spread geometrically; the mean rate stays"),
+    INTEGER("batches.burst_batches", batches.burst_batches, 1, 1, 1e6, "law poisson: batches come so many at once; the rate stays"),
     INTEGER("batches.bytes", batches.bytes, 8388608, 1, 1099511627776.0, "size of a batch (the whole TGB object), mean"),
     REAL("batches.bytes_sigma", batches.bytes_sigma, 0, 0, 5, "lognormal sigma of the size; 0: all equal"),
     INTEGER("batches.data_parallel", batches.data_parallel, 8, 1, 65535, "slices of a batch along the data-parallel ranks"),

@@ -36,6 +36,8 @@ typedef struct ls_scenario {
     struct {
         uint32_t law;        /* ls_arrival_law */
         double rate_per_s;   /* a producer (open: of all together) */
+        double rate_spread;  /* poisson: rate of the fastest producer over the slowest's, spread geometrically; the mean is kept */
+        uint64_t burst_batches; /* poisson: batches come so many at once, as many a second as without */
         uint64_t bytes;      /* of a batch: its mean */
         double bytes_sigma;  /* lognormal sigma of a batch's size; 0: all equal */
         uint64_t data_parallel;

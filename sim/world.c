@@ -769,13 +769,27 @@ static bool has_room(const ls_world *w, const member *m)
            !(w->scenario->upload.synchronous && ls_producer_is_committing(&m->machine));
 }
 
+/* Producer i of n makes batches at the mean rate times spread^(i / (n - 1)), over the mean of that. */
+static double rate_of(const ls_world *w, uint32_t producer)
+{
+    double rate_per_s = w->scenario->batches.rate_per_s, spread = w->scenario->batches.rate_spread;
+    if (!(spread > 1) || w->count < 2) return rate_per_s;
+    double step = pow(spread, 1.0 / (w->count - 1.0));
+    double mean = (spread * step - 1) / ((step - 1) * w->count); /* of a geometric series */
+    return rate_per_s * pow(step, producer) / mean;
+}
+
 /* Seconds until a producer's next batch after the one before; regular arrivals begin at a random phase. */
 static double draw_gap_s(ls_world *w, uint32_t producer, bool first)
 {
     const ls_scenario *s = w->scenario;
     ls_random stream = ls_random_open(w->seed, w->replication, LS_RANDOM_ARRIVAL, producer);
     stream.index = w->origins[producer].arrivals++;
-    if (s->batches.law == LS_ARRIVAL_POISSON) return ls_random_exponential(&stream) / s->batches.rate_per_s;
+    if (s->batches.law == LS_ARRIVAL_POISSON) {
+        if (s->batches.burst_batches > 1 && stream.index % s->batches.burst_batches != 0) return 0.0; /* with the one before */
+        double burst = s->batches.burst_batches > 1 ? (double)s->batches.burst_batches : 1.0;
+        return burst * ls_random_exponential(&stream) / rate_of(w, producer);
+    }
     if (s->batches.law == LS_ARRIVAL_REGULAR) return (first ? ls_random_uniform(&stream) : 1.0) / s->batches.rate_per_s;
     return 0.0;
 }

@@ -918,6 +918,39 @@ static size_t bytes_in_use(void)
     return info.uordblks + info.hblkhd;
 }
 
+/* Two producers whose rates are as 1 to 100: Jain's index (1 + 100)^2 / (2 (1 + 100^2)), and the sum of the rates stays. */
+static void test_rate_spread(void)
+{
+    ls_scenario scenario = ls_test_theory_scenario("immediate", ls_test_constant(0.001));
+    scenario.producers.count = 2;
+    scenario.batches.law = LS_ARRIVAL_POISSON;
+    scenario.upload.backlog_batches = 1000;
+    scenario.batches.rate_per_s = 10;
+    scenario.duration_s = 2000;
+    scenario.batches.rate_spread = 100;
+    ls_run_result result = ls_test_simulate(&scenario, 1, 0);
+    CU_ASSERT_DOUBLE_EQUAL(result.values[LS_METRIC_FAIRNESS], 101.0 * 101 / (2 * 10001), 0.002);
+    CU_ASSERT_DOUBLE_EQUAL(result.values[LS_METRIC_PUBLISHED_RATE], 20, 0.4);
+    scenario.batches.rate_spread = 1;
+    result = ls_test_simulate(&scenario, 1, 0);
+    CU_ASSERT_DOUBLE_EQUAL(result.values[LS_METRIC_FAIRNESS], 1, 0.001);
+}
+
+/* Bursts of 20, far apart: the first of a burst is committed alone, the other 19 with the next commit: 10 a commit. */
+static void test_bursts(void)
+{
+    ls_scenario scenario = ls_test_theory_scenario("immediate", ls_test_constant(0.1));
+    scenario.producers.count = 1;
+    scenario.batches.law = LS_ARRIVAL_POISSON;
+    scenario.upload.backlog_batches = 1000;
+    scenario.batches.rate_per_s = 0.2;
+    scenario.duration_s = 200000;
+    scenario.batches.burst_batches = 20;
+    ls_run_result result = ls_test_simulate(&scenario, 1, 0);
+    CU_ASSERT_DOUBLE_EQUAL(result.values[LS_METRIC_BATCHES_PER_COMMIT], 10, 0.1);
+    CU_ASSERT_DOUBLE_EQUAL(result.values[LS_METRIC_PUBLISHED_RATE], 0.2, 0.02);
+}
+
 /* A million producers fit in less than a gigabyte, rows in the manifest included. */
 static void test_million(void)
 {
@@ -942,4 +975,4 @@ LS_SUITE(world, {"same seed, same bytes", test_determinism},
          {"oracle", test_oracle}, {"pool of open attempts", test_open_pool}, {"standing time", test_standing_time},
          {"warm-up", test_warm_up}, {"out of memory", test_out_of_memory}, {"denied", test_denied},
          {"fenced", test_fenced}, {"broken store", test_broken_store}, {"small things", test_small_things},
-         {"a million producers", test_million})
+         {"a million producers", test_million}, {"spread of rates", test_rate_spread}, {"bursts", test_bursts})

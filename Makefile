@@ -105,11 +105,16 @@ check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real
 	@$(MAKE) --no-print-directory asan
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory promises
+	@$(MAKE) --no-print-directory strangers
 	@$(MAKE) --no-print-directory test
 
 promises: $(PROGRAM) ## the protocol's promises in 20,000 random worlds with faults and in every order of a small one
 	$(PROGRAM) fuzz --seeds 20000 -j $(JOBS)
 	$(PROGRAM) explore
+
+strangers: $(PROGRAM) ## install into an empty folder and build against it; run every command of the documents
+	tests/install.sh $(BUILD)
+	tests/docs.sh $(PROGRAM) docs/tutorial.md
 
 asan: ## the test suites under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory -j$(JOBS) test BUILD=build/asan OPTIMISE='-O1 -g' \
@@ -146,14 +151,16 @@ fuzz: ## run each decoder's fuzzer for FUZZ_SECONDS (60)
 	  else echo "fuzz: $${each##*:} FAILED, see build/fuzz/$${each##*:}.log"; tail -n 40 build/fuzz/$${each##*:}.log; failed=1; fi; \
 	done; exit $$failed
 
-# Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile). Leave ENDPOINT out for AWS itself.
-validate-s3: $(PROGRAM) $(RUNNER) ## conformance and a real run on a given S3 store: ENDPOINT=http://HOST:PORT BUCKET=NAME
+# Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or a profile). Leave ENDPOINT out for AWS itself. Takes a quarter of
+# an hour: leave the machine alone meanwhile, what else it does is measured too.
+validate-s3: $(PROGRAM) $(RUNNER) ## conformance, calibration and validation on a given S3 store: ENDPOINT=http://HOST:PORT BUCKET=NAME
 	@test -n "$(BUCKET)" || { echo "validate-s3: give BUCKET=name and, unless it is AWS, ENDPOINT=http://host:port" >&2; exit 2; }
-	@mkdir -p results
+	@mkdir -p results/figures
 	AWS_ENDPOINT_URL="$(ENDPOINT)" LAKESTREAM_STORE="s3://$(BUCKET)/lakestream-conformance" $(RUNNER) given_store
-	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) run experiments/v1-policies.json -o results/$(BUCKET).db \
-	  --backend "s3://$(BUCKET)/lakestream-validation"
-	$(PROGRAM) compare results/$(BUCKET).db
+	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) calibrate --backend "s3://$(BUCKET)/lakestream-calibration" \
+	  -o results/$(BUCKET)-model.json -p experiments/plots
+	AWS_ENDPOINT_URL="$(ENDPOINT)" $(PROGRAM) validate experiments/v1-policies.json --backend "s3://$(BUCKET)/lakestream-validation" \
+	  -m results/$(BUCKET)-model.json -o results/$(BUCKET)-validation.db -p experiments/plots --markdown
 
 # The library for others: the four lower floors, position-independent, exporting what the public headers declare and nothing else.
 # One header a module; the ABI number (soname) rises with every change that a program built before would notice.
@@ -215,4 +222,4 @@ install: $(PROGRAM) libraries ## install program, library, headers and manual to
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all library libraries test figures check asan tsan tidy promises mutants bench fuzz validate-s3 install clean
+.PHONY: help setup all library libraries strangers test figures check asan tsan tidy promises mutants bench fuzz validate-s3 install clean

@@ -2,7 +2,7 @@
 # Installs what this project needs and is not there yet, through apt (Debian, Ubuntu), and says what it does.
 #
 #   setup.sh build    compiler, libraries, gnuplot: for `make all` and `make figures`
-#   setup.sh check    that, and what only the tests need: clang with its fuzzer runtime, a real S3 server, a browser
+#   setup.sh check    that, and what only the tests need: clang with its fuzzer runtime, a real S3 server, a browser, sqlite3
 #   setup.sh list     only prints the packages
 #
 # On another system it installs nothing, names what is needed and stops. Exit 0: all there; 1: something is missing.
@@ -10,7 +10,7 @@ set -euo pipefail
 
 build_packages=(gcc make pkg-config libc6-dev libcurl4-openssl-dev libsqlite3-dev libgsl-dev libcjson-dev
                 libcunit1-dev libexpat1-dev libssl-dev gnuplot-nox ca-certificates)
-check_packages=(clang libclang-rt-dev curl openssl radosgw ceph-mon ceph-osd chromium)
+check_packages=(clang libclang-rt-dev curl openssl radosgw ceph-mon ceph-osd chromium sqlite3)
 
 case "${1:-}" in
   build) wanted=("${build_packages[@]}") ;;

@@ -30,7 +30,7 @@ typedef struct ls_store_config {
     double put_effect_share;         /* put, delete */
     double conditional_effect_share; /* put-if-absent */
     double contention_s_per_doubling; /* added to the reply (after the effect) of a put-if-absent, times log2 of the number of
-                                         put-if-absent of the same prefix in flight */
+                                         put-if-absent of the same name in flight; with losers_wait to the winner's alone */
     double client_bandwidth_bytes_per_s; /* link of each client, shared by its transfers (processor sharing) */
     double server_bandwidth_bytes_per_s; /* link of the store, shared by all transfers */
     uint64_t server_slots;               /* requests served at once (0: no limit); others wait in order of arrival */

@@ -103,6 +103,8 @@ struct ls_store_model {
     uint32_t block_capacity;
     uint32_t free_record;
     uint64_t in_flight;
+    ls_key contended;           /* the newest name that a put-if-absent was sent for */
+    uint64_t contenders;        /* how many of them are in flight */
     ls_key winner;              /* losers_wait: the newest name that a put-if-absent won */
     int64_t winner_answered_ns; /* and when that is answered */
     int64_t active_ns; /* the last event: with no request in flight, when the last one left */
@@ -323,7 +325,10 @@ static request_record *take_record(ls_store_model *model)
 
 static void give_record(ls_store_model *model, request_record *record)
 {
-    if (record->is_conditional) model->conditional_in_flight[record->kind]--;
+    if (record->is_conditional) {
+        model->conditional_in_flight[record->kind]--;
+        model->contenders -= ls_key_compare(&model->contended, &record->request.key) == 0;
+    }
     record->is_conditional = false;
     record->phase = PHASE_FREE;
     record->next_free = model->free_record;
@@ -641,10 +646,24 @@ static int64_t slot_time_ns(const ls_store_model *model, const ls_store_request 
     return ls_nanoseconds(model->config.slot_fixed_s) + slope_ns(model->config.slot_s_per_mib, bytes);
 }
 
+/* Versions are numbered: the greatest name is the one that is fought over, and few still try for an older one. */
+static void contend(ls_store_model *model, const ls_key *key)
+{
+    int order = key->kind != LS_OBJECT_MANIFEST ? -1 : ls_key_compare(key, &model->contended);
+    if (order > 0) {
+        model->contended = *key;
+        model->contenders = 0;
+    }
+    model->contenders += order >= 0;
+}
+
 static ls_result admit(ls_store_model *model, request_record *record, int64_t now_ns)
 {
     record->is_conditional = is_conditional_law(&record->request);
-    if (record->is_conditional) model->conditional_in_flight[record->kind]++;
+    if (record->is_conditional) {
+        model->conditional_in_flight[record->kind]++;
+        contend(model, &record->request.key);
+    }
     draw_latency(model, record);
     if (model->slots == NULL) return begin(model, record, now_ns);
     bool started;
@@ -821,7 +840,8 @@ static ls_result carry_out(ls_store_model *model, request_record *record, int64_
 
 static int64_t contention_ns(const ls_store_model *model, const request_record *record)
 {
-    uint64_t rivals = model->conditional_in_flight[record->kind];
+    bool is_contended = ls_key_compare(&model->contended, &record->request.key) == 0;
+    uint64_t rivals = is_contended ? model->contenders : 1;
     if (rivals < 2) return 0;
     return ls_nanoseconds(model->config.contention_s_per_doubling * log2((double)rivals));
 }
@@ -881,7 +901,8 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
     }
     if (record->is_conditional) {
         if (reply.status == LS_REPLY_EXISTS) record->after_ns = record->after_lost_ns;
-        record->after_ns += contention_ns(model, record);
+        bool is_ordered = reply.status == LS_REPLY_EXISTS && model->config.losers_wait;
+        if (!is_ordered) record->after_ns += contention_ns(model, record);
         order_answers(model, record, reply.status, now_ns);
     }
     record->after_ns += stretched_ns(slope_ns(model->config.get_s_per_mib, reply.moved_bytes), record->stretch);

@@ -309,8 +309,8 @@ static void test_shared_links(void)
     close_lab(&l);
 }
 
-/* Contention: four conditional puts of one prefix in flight at the effects (5 ms): 2 ms more for each; a floor put,
- * another prefix, is alone; data puts and unconditional ones neither count nor pay. */
+/* Contention: four conditional puts of one name in flight at the effects (5 ms): 2 ms more for each; a floor put
+ * is alone; data puts and unconditional ones neither count nor pay. */
 static void test_contention(void)
 {
     lab l;

@@ -64,11 +64,21 @@ $(BUILD)/experiments/report_assets.o: experiments/report.css experiments/report.
 
 library: $(LIBRARY)
 
-test: $(RUNNER) $(PROGRAM) ## run the test suites (SUITE=name runs one)
-	LAKESTREAM=$(PROGRAM) $(RUNNER) $(SUITE)
+PLUGINS = $(patsubst tests/plugins/%.c,$(BUILD)/plugins/%.so,$(wildcard tests/plugins/*.c)) $(BUILD)/plugins/courteous.so
+
+$(BUILD)/plugins/%.so: tests/plugins/%.c policies/plugin.h policies/policy.h manifest/commit_view.h
+	@mkdir -p $(@D)
+	@$(CC) -std=c17 -O1 -I. -shared -fPIC -o $@ $<
+
+$(BUILD)/plugins/%.so: examples/policy/%.c policies/plugin.h policies/policy.h manifest/commit_view.h
+	@mkdir -p $(@D)
+	@$(CC) -std=c17 -O1 -I. -shared -fPIC -o $@ $<
+
+test: $(RUNNER) $(PROGRAM) $(PLUGINS) ## run the test suites (SUITE=name runs one)
+	LAKESTREAM=$(PROGRAM) LAKESTREAM_PLUGINS=$(BUILD)/plugins $(RUNNER) $(SUITE)
 
 # The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
-EXPERIMENTS = f1-end-to-end f2-step-latency f7-manifest-growth f3-producers f6-read-amplification f8-failures f9-storage c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+EXPERIMENTS = f1-end-to-end f2-step-latency f7-manifest-growth f3-producers f3-ingest-kafka f4-batch-size-kafka f5-read-latency f6-read-amplification f8-failures f9-storage c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
 STUDIES  = f7-manifest-growth
 QUICK    = $(if $(FULL),,--quick)
 DATABASE = results/figures$(if $(FULL),-full,).db
@@ -144,15 +154,64 @@ validate-s3: $(PROGRAM) $(RUNNER) ## conformance and a real run on a given S3 st
 	  --backend "s3://$(BUCKET)/lakestream-validation"
 	$(PROGRAM) compare results/$(BUCKET).db
 
-install: $(PROGRAM) ## install to $(DESTDIR)$(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/lakestream/experiments/plots
-	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/lakestream
-	install -m 644 experiments/*.json $(DESTDIR)$(PREFIX)/share/lakestream/experiments
-	install -m 644 experiments/plots/*.gp $(DESTDIR)$(PREFIX)/share/lakestream/experiments/plots
+# The library for others: the four lower floors, position-independent, exporting what the public headers declare and nothing else.
+# One header a module; the ABI number (soname) rises with every change that a program built before would notice.
+VERSION = $(shell sed -n 's/^\#define LS_VERSION "\(.*\)"/\1/p' experiments/version.h)
+ABI     = 0
+PUBLIC_HEADERS = $(addprefix manifest/,base.h random.h key.h manifest.h codec.h tgb.h crc32c.h exchange.h commit_view.h protocol.h \
+    discovery.h producer.h consumer.h checkpoint.h reclaimer.h invariants.h driver.h) \
+  $(addprefix policies/,policy.h common.h plugin.h) $(addprefix sim/,scenario.h option.h law.h faults.h store_config.h metrics.h) \
+  $(addprefix backend/,store.h loop.h)
+PIC_OBJECTS = $(patsubst %.c,$(BUILD)/pic/%.o,$(wildcard manifest/*.c policies/*.c sim/*.c backend/*.c))
+SHARED      = $(BUILD)/lib/liblakestream.so.$(VERSION)
 
--include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d) $(BUILD)/experiments/main.d
+$(BUILD)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) -fPIC -fno-semantic-interposition -MMD -MP -c -o $@ $<
+
+$(BUILD)/lib/liblakestream.a: $(PIC_OBJECTS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	@ar rcs $@ $^
+
+# Exported: what the objects define and a public header names.
+$(BUILD)/lib/exports.map: $(PIC_OBJECTS) $(PUBLIC_HEADERS)
+	@mkdir -p $(@D)
+	@nm -g --defined-only $(PIC_OBJECTS) | awk 'NF == 3 && $$3 ~ /^ls_/ { print $$3 }' | sort -u >$(BUILD)/lib/defined
+	@grep -oh 'ls_[a-z0-9_]*' $(PUBLIC_HEADERS) | sort -u >$(BUILD)/lib/named
+	@{ echo 'LAKESTREAM_$(ABI) { global:'; comm -12 $(BUILD)/lib/defined $(BUILD)/lib/named | sed 's/$$/;/'; echo 'local: *; };'; } >$@
+
+$(SHARED): $(PIC_OBJECTS) $(BUILD)/lib/exports.map
+	@echo "link $@"
+	@$(CC) $(SANITIZE) -shared -Wl,-soname,liblakestream.so.$(ABI) -Wl,--version-script,$(BUILD)/lib/exports.map -o $@ $(PIC_OBJECTS) $(LDLIBS)
+
+libraries: $(SHARED) $(BUILD)/lib/liblakestream.a ## the library, shared and static, with the public headers' functions
+
+INSTALL_SHARE = $(DESTDIR)$(PREFIX)/share
+
+install: $(PROGRAM) libraries ## install program, library, headers and manual to $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(INSTALL_SHARE)/lakestream/experiments/plots \
+	  $(INSTALL_SHARE)/man/man1 $(INSTALL_SHARE)/bash-completion/completions $(INSTALL_SHARE)/zsh/site-functions
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/lakestream
+	install -m 644 experiments/*.json $(INSTALL_SHARE)/lakestream/experiments
+	install -m 644 experiments/plots/*.gp $(INSTALL_SHARE)/lakestream/experiments/plots
+	install -m 644 $(BUILD)/lib/liblakestream.a $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib
+	ln -sf liblakestream.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/liblakestream.so.$(ABI)
+	ln -sf liblakestream.so.$(ABI) $(DESTDIR)$(PREFIX)/lib/liblakestream.so
+	for header in $(PUBLIC_HEADERS); do \
+	  install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/lakestream/$$header || exit 1; done
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include/lakestream' '' 'Name: lakestream' \
+	  'Description: commit protocols on object stores: protocol machines, policies, simulator, stores' 'Version: $(VERSION)' \
+	  'Requires.private: libcurl gsl expat libcrypto' 'Libs: -L$${libdir} -llakestream' 'Libs.private: -lm' 'Cflags: -I$${includedir}' \
+	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/lakestream.pc
+	$(PROGRAM) man >$(INSTALL_SHARE)/man/man1/lakestream.1
+	$(PROGRAM) completion bash >$(INSTALL_SHARE)/bash-completion/completions/lakestream
+	$(PROGRAM) completion zsh >$(INSTALL_SHARE)/zsh/site-functions/_lakestream
+
+-include $(OBJECTS:.o=.d) $(PIC_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d) $(BUILD)/experiments/main.d
 
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all library test figures check asan tsan tidy promises mutants bench fuzz validate-s3 install clean
+.PHONY: help setup all library libraries test figures check asan tsan tidy promises mutants bench fuzz validate-s3 install clean

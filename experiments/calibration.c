@@ -20,6 +20,7 @@
 #define MODEL_REQUESTS 4000u
 #define PAUSE_S        0.015 /* between the requests of a client that measures the store at rest */
 #define COMMIT_PAUSE_S 0.2   /* between the commits of a client */
+#define NO_REST        0.05 /* a store that takes less than this share longer after a pause does not rest */
 #define NO_LOAD        1.15 /* mean latencies that grow by less than this at the most clients are no load */
 
 /* --- laws by number ---------------------------------------------------------------------------------------------------------- */
@@ -97,7 +98,8 @@ static bool grows_with_size(ls_request_kind kind)
 static ls_result plan_requests(planner *p, ls_request_kind kind)
 {
     const ls_calibration_plan *plan = p->plan;
-    ls_result result = add_cell(p, kind, plan->sizes[0], 1, 8, PAUSE_S);
+    ls_result result = add_cell(p, kind, plan->sizes[0], 1, 4, PAUSE_S);
+    if (result == LS_OK && kind != LS_REQUEST_RANGE) result = add_cell(p, kind, plan->sizes[0], 1, 4, 0);
     for (uint32_t i = 1; i < plan->size_count && result == LS_OK && grows_with_size(kind); i++) {
         result = add_cell(p, kind, plan->sizes[i], 1, kind == LS_REQUEST_RANGE ? 0.5 : 1, PAUSE_S);
     }
@@ -210,6 +212,16 @@ const ls_measurement *ls_calibration_find(const ls_calibration *c, ls_request_ki
     return NULL;
 }
 
+/* One client that asks for the smallest size again as soon as it is answered: the store is awake. */
+static const ls_measurement *find_awake(const ls_calibration_plan *plan, const ls_calibration *c, ls_request_kind kind)
+{
+    for (uint32_t i = 0; i < c->cell_count; i++) {
+        const ls_measurement *m = &c->cells[i].measured;
+        if (m->task.kind == kind && m->task.bytes == plan->sizes[0] && m->task.clients == 1 && m->task.pause_s <= 0) return m;
+    }
+    return NULL;
+}
+
 static ls_result write_table(const char *path, ls_calibrated_law which, const ls_fit *fit, char file[LS_OPTION_TEXT_BYTES],
                              ls_error *error)
 {
@@ -234,7 +246,7 @@ static ls_result write_table(const char *path, ls_calibrated_law which, const ls
 static ls_result fit_law(const ls_calibration_plan *plan, ls_calibration *c, ls_calibrated_law which, ls_error *error)
 {
     static const ls_sample none = {0};
-    const ls_measurement *m = ls_calibration_find(c, laws[which].kind, plan->sizes[0], 1);
+    const ls_measurement *m = find_awake(plan, c, laws[which].kind);
     const ls_sample *sample = m == NULL ? &none : which == LS_CALIBRATED_REMOVE ? &m->remove_s : &m->latency_s;
     ls_fit *fit = &c->fits[which];
     ls_law *law = ls_calibrated_law_of(&c->config, which);
@@ -292,7 +304,7 @@ static uint32_t load_points(const ls_calibration_plan *plan, const ls_calibratio
     for (uint32_t i = 0; i < c->cell_count && count < capacity; i++) {
         const ls_measurement *m = &c->cells[i].measured;
         if (!is_measured_under_load(m->task.kind) || m->task.bytes != plan->sizes[0] || m->task.clients == 1) continue;
-        const ls_measurement *alone = ls_calibration_find(c, m->task.kind, m->task.bytes, 1);
+        const ls_measurement *alone = find_awake(plan, c, m->task.kind);
         if (alone == NULL || alone->latency_s.count == 0 || m->latency_s.count == 0) continue;
         double ratio = ls_sample_mean(&m->latency_s) / ls_sample_mean(&alone->latency_s);
         points[count++] = (load_point){m->task.clients, ratio, m->task.clients <= RACERS_MAX ? 1 : 0.3};
@@ -319,6 +331,26 @@ static void fit_load(const ls_calibration_plan *plan, ls_calibration *c)
             c->config.parallelism_exponent = exponent;
         }
     }
+}
+
+/* --- rest ------------------------------------------------------------------------------------------------------------------------ */
+
+/* A pause lasts half of PAUSE_S at least: that it is rest has been measured from there on. */
+static void fit_rest(const ls_calibration_plan *plan, ls_calibration *c)
+{
+    double sum = 0, awake_sum = 0;
+    uint32_t count = 0;
+    for (int kind = 0; kind < LS_REQUEST_RACE; kind++) {
+        const ls_measurement *rested = ls_calibration_find(c, (ls_request_kind)kind, plan->sizes[0], 1);
+        const ls_measurement *awake = find_awake(plan, c, (ls_request_kind)kind);
+        if (rested == NULL || awake == NULL || rested->latency_s.count == 0 || awake->latency_s.count == 0) continue;
+        sum += ls_sample_quantile(&rested->latency_s, 0.5) - ls_sample_quantile(&awake->latency_s, 0.5);
+        awake_sum += ls_sample_quantile(&awake->latency_s, 0.5);
+        count++;
+    }
+    if (count == 0 || !(sum >= NO_REST * awake_sum)) return;
+    c->config.rest_after_s = 0.5 * PAUSE_S;
+    c->config.rest_s = sum / count;
 }
 
 /* --- the instant of effect --------------------------------------------------------------------------------------------------------- */
@@ -431,7 +463,12 @@ static ls_result fit_shares(const ls_calibration_plan *plan, ls_calibration *c, 
 static ls_result fit_contention(const ls_calibration_plan *plan, ls_calibration *c, misfit *race, ls_error *error)
 {
     const ls_fit *won = &c->fits[LS_CALIBRATED_WON];
+    misfit waiting = {0};
     ls_result result = judge(plan, c, LS_REQUEST_RACE, &c->config, race, error);
+    c->config.losers_wait = true;
+    if (result == LS_OK) result = judge(plan, c, LS_REQUEST_RACE, &c->config, &waiting, error);
+    c->config.losers_wait = fabs(waiting.latency_excess) < 0.8 * fabs(race->latency_excess);
+    if (c->config.losers_wait) *race = waiting;
     if (result != LS_OK || !(race->doublings > 0)) return result;
     double middle_s = won->table_count > 0 ? won->table[won->table_count / 2] : 0;
     double per_doubling_s = race->latency_excess / race->doublings;
@@ -445,7 +482,8 @@ static ls_result fit_effects(const ls_calibration_plan *plan, ls_calibration *c,
     misfit race = {0}, commits = {0};
     ls_result result = fit_shares(plan, c, &commits, error);
     if (result == LS_OK) result = fit_contention(plan, c, &race, error);
-    if (result == LS_OK && c->config.contention_s_per_doubling > 0) result = fit_shares(plan, c, &commits, error);
+    bool changed = c->config.contention_s_per_doubling > 0 || c->config.losers_wait;
+    if (result == LS_OK && changed) result = fit_shares(plan, c, &commits, error);
     uint32_t count = race.count + commits.count;
     c->effect_error = count > 0 ? sqrt((race.squares + commits.squares) / count) : NAN;
     return result;
@@ -463,6 +501,7 @@ static ls_result fit_everything(const ls_calibration_plan *plan, ls_calibration 
     c->config.get_s_per_mib = slope_of(plan, c, LS_REQUEST_GET);
     c->config.put_s_per_mib = 0.5 * (slope_of(plan, c, LS_REQUEST_PUT) + slope_of(plan, c, LS_REQUEST_WON));
     fit_load(plan, c);
+    fit_rest(plan, c);
     result = fit_effects(plan, c, error);
     for (uint32_t i = 0; i < c->cell_count && result == LS_OK; i++) {
         ls_calibrated_cell *cell = &c->cells[i];

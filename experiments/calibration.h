@@ -2,14 +2,15 @@
  *
  * What is measured (measure.h) and what it gives:
  *
- *   one client, smallest size    the law of each kind of request (fit.h). It pauses between requests: a store that is asked
- *                                now and then is slower than one kept awake (on a small server by half and more), and
- *                                asking now and then is what producers do
- *   one client, all sizes        seconds per MiB, by regression of medians
+ *   one client, smallest size    the law of each kind of request (fit.h), one request straight after the other
+ *   the same with pauses         a store that is asked now and then is slower than one kept awake (on a small server by half and
+ *                                more): store.rest_s, the mean over kinds of the difference of medians
+ *   one client, all sizes        with pauses: seconds per MiB, by regression of medians
  *   all numbers of clients       how latency stretches with the load: store.parallelism and its exponent, by least squares
  *                                of log(mean latency at n / mean latency at 1) over kinds and n. (In a closed loop of n
  *                                clients the rate is n over the mean latency, so this fits the rates and their ceiling.)
- *   a race for the next version  what rivals cost: by how much the replies are later than the model's
+ *   a race for the next version  whether losers wait for the winner's answer (the better of the two), then what rivals cost: by how
+ *                                much the replies are later than the model's
  *   commits, five a second each  instant of effect of put-if-absent and of reads: the same commits are run on the model for
  *                                shares from 0 to 1, and the one is taken whose wins a second and failures are nearest
  *

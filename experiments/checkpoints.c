@@ -6,7 +6,8 @@
 
 #define RETRY_NS INT64_C(100000000)
 
-/* --- reading ----------------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct key_list {
     ls_key *items;
@@ -30,7 +31,8 @@ static ls_result note_key(void *context, const char *name, uint64_t bytes)
     return LS_OK;
 }
 
-static ls_result read_one(const ls_lake *lake, const ls_key *key, ls_checkpoint_visitor visit, void *context, ls_error *error)
+static ls_result read_one(const ls_lake *lake, const ls_key *key, ls_checkpoint_visitor visit, void *context,
+                          ls_error *error)
 {
     char name[LS_KEY_TEXT_BYTES];
     ls_lake_object object;
@@ -51,7 +53,8 @@ ls_result ls_lake_checkpoints(const ls_lake *lake, ls_checkpoint_visitor visit, 
 {
     key_list keys = {0};
     ls_result result = ls_lake_list(lake, "checkpoint/", note_key, &keys, error);
-    for (size_t i = 0; i < keys.count && result == LS_OK; i++) result = read_one(lake, &keys.items[i], visit, context, error);
+    for (size_t i = 0; i < keys.count && result == LS_OK; i++)
+        result = read_one(lake, &keys.items[i], visit, context, error);
     ls_free(keys.items);
     return result;
 }
@@ -109,7 +112,8 @@ ls_result ls_lake_release_checkpoints(const ls_lake *lake, const char *name, uin
     return result;
 }
 
-/* --- making ------------------------------------------------------------------------------------------------------------ */
+/* --- making
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static ls_result feed(ls_checkpoint_run *run, const ls_event *event)
 {
@@ -125,13 +129,14 @@ static ls_result feed(ls_checkpoint_run *run, const ls_event *event)
         case LS_ACTION_FAILED: run->outcome = LS_CHECKPOINT_FAILED; break;
         default: break;
         }
-        if (run->outcome == LS_CHECKPOINT_DONE || run->outcome == LS_CHECKPOINT_GAVE_UP) run->report = action->checkpoint;
+        if (run->outcome == LS_CHECKPOINT_DONE || run->outcome == LS_CHECKPOINT_GAVE_UP)
+            run->report = action->checkpoint;
     }
     return result;
 }
 
-ls_result ls_checkpoint_run_start(ls_checkpoint_run *run, ls_loop *loop, const ls_protocol *protocol, ls_checkpoint *content,
-                                  const ls_manifest *known, ls_error *error)
+ls_result ls_checkpoint_run_start(ls_checkpoint_run *run, ls_loop *loop, const ls_protocol *protocol,
+                                  ls_checkpoint *content, const ls_manifest *known, ls_error *error)
 {
     uint64_t seed;
     ls_checkpoint_run_clear(run);
@@ -140,9 +145,12 @@ ls_result ls_checkpoint_run_start(ls_checkpoint_run *run, ls_loop *loop, const l
     memset(content, 0, sizeof *content);
     ls_result result = ls_unique_number(&seed, error);
     if (result != LS_OK) return result;
-    ls_checkpointer_config config = {.step = run->content.step, .kind = run->content.kind, .retry_ns = RETRY_NS,
+    ls_checkpointer_config config = {.step = run->content.step,
+                                     .kind = run->content.kind,
+                                     .retry_ns = RETRY_NS,
                                      .body_bytes = ls_checkpoint_encoded_bytes(&run->content)};
-    result = ls_checkpointer_init(&run->machine, protocol, &config, known, ls_random_open(seed, 0, LS_RANDOM_IDENTITY, 0));
+    result =
+        ls_checkpointer_init(&run->machine, protocol, &config, known, ls_random_open(seed, 0, LS_RANDOM_IDENTITY, 0));
     if (result != LS_OK) return ls_fail(error, result, "the checkpoint cannot be made: %s", ls_result_name(result));
     run->outcome = LS_CHECKPOINT_UNDER_WAY;
     return feed(run, &(ls_event){.kind = LS_EVENT_START, .now_ns = ls_loop_now(loop)});

@@ -1,7 +1,7 @@
 /* checkpoints.h - checkpoints in the data plane: reading those of a lake, and making one on a real-time loop.
  *
- * `lakestream checkpoint` has a loop for nothing else; `lakestream consume` makes checkpoints beside its reading, on the loop that it
- * has. Both hand this module what comes from the loop for its kind.
+ * `lakestream checkpoint` has a loop for nothing else; `lakestream consume` makes checkpoints beside its reading, on
+ * the loop that it has. Both hand this module what comes from the loop for its kind.
  */
 #ifndef LS_CHECKPOINTS_H
 #define LS_CHECKPOINTS_H
@@ -15,13 +15,15 @@
 /* Called with each checkpoint that can be read, in the order of their numbers. */
 typedef ls_result (*ls_checkpoint_visitor)(void *context, const ls_key *key, const ls_checkpoint *checkpoint);
 
-/* Reads all checkpoints of a lake; one that is deleted meanwhile is passed over. LS_ERROR_CORRUPT names a damaged one. */
+/* Reads all checkpoints of a lake; one that is deleted meanwhile is passed over. LS_ERROR_CORRUPT names a damaged one.
+ */
 ls_result ls_lake_checkpoints(const ls_lake *lake, ls_checkpoint_visitor visit, void *context, ls_error *error);
 
 /* Is this the checkpoint that a person means by this: its name, or its key? */
 bool ls_checkpoint_is_meant(const ls_key *key, const ls_checkpoint *checkpoint, const char *name_or_key);
 
-/* The newest checkpoint of that name, the one that was made last; or the one of that key. *found says whether there is any. */
+/* The newest checkpoint of that name, the one that was made last; or the one of that key. *found says whether there is
+ * any. */
 ls_result ls_lake_find_checkpoint(const ls_lake *lake, const char *name, bool *found, ls_key *key, ls_error *error);
 
 /* Deletes checkpoints of that name that are older than the number and of a kind that is pinned; says how many. */
@@ -46,8 +48,8 @@ typedef struct ls_checkpoint_run {
 } ls_checkpoint_run;
 
 /* Starts making a checkpoint with this content, which is taken over (on an error too). known may be NULL. */
-ls_result ls_checkpoint_run_start(ls_checkpoint_run *run, ls_loop *loop, const ls_protocol *protocol, ls_checkpoint *content,
-                                  const ls_manifest *known, ls_error *error);
+ls_result ls_checkpoint_run_start(ls_checkpoint_run *run, ls_loop *loop, const ls_protocol *protocol,
+                                  ls_checkpoint *content, const ls_manifest *known, ls_error *error);
 
 /* The loop's calls of kind LS_CHECKPOINT_LOOP_KIND; and the body of a checkpoint object. */
 ls_result ls_checkpoint_run_timer(ls_checkpoint_run *run, int64_t now_ns);

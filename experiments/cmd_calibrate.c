@@ -72,10 +72,13 @@ static void print_laws(const ls_calibration *c)
 static void print_numbers(const ls_calibration *c)
 {
     const ls_store_config *s = &c->config;
-    printf("\nper MiB: get %.3f ms, put %.3f ms; parallelism %.2f, exponent %.2f (rms error of log latency under load %.3f)\n",
-           1e3 * s->get_s_per_mib, 1e3 * s->put_s_per_mib, s->parallelism, s->parallelism_exponent, c->load_error);
-    printf("effect at: put-if-absent %.2f, reads %.2f of the latency; rivals add %.3f ms per doubling (rms error of wins and failures %.3f)\n\n",
-           s->conditional_effect_share, s->read_effect_share, 1e3 * s->contention_s_per_doubling, c->effect_error);
+    printf("\nper MiB: get %.3f ms, put %.3f ms; parallelism %.2f, exponent %.2f (rms error of log latency under load %.3f); "
+           "the first request after %.4g s of rest takes %.3f ms longer\n",
+           1e3 * s->get_s_per_mib, 1e3 * s->put_s_per_mib, s->parallelism, s->parallelism_exponent, c->load_error, s->rest_after_s,
+           1e3 * s->rest_s);
+    printf("effect at: put-if-absent %.2f, reads %.2f of the latency; rivals add %.3f ms per doubling%s (rms error of wins and failures %.3f)\n\n",
+           s->conditional_effect_share, s->read_effect_share, 1e3 * s->contention_s_per_doubling,
+           s->losers_wait ? ", losers are answered after winners" : "", c->effect_error);
 }
 
 static void print_cells(const ls_calibration *c)

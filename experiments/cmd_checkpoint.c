@@ -1,7 +1,8 @@
-/* cmd_checkpoint.c - `lakestream checkpoint`: write, list, pin, rewind to and release checkpoints (section 9 of PROTOCOL.md).
+/* cmd_checkpoint.c - `lakestream checkpoint`: write, list, pin, rewind to and release checkpoints (section 9 of
+ * PROTOCOL.md).
  *
- * Writing, pinning and rewinding run the checkpointer machine, which says "done" only when the object is durable and no batch from its
- * step on can be deleted any more. Listing and releasing ask one question after the other.
+ * Writing, pinning and rewinding run the checkpointer machine, which says "done" only when the object is durable and no
+ * batch from its step on can be deleted any more. Listing and releasing ask one question after the other.
  */
 #include "experiments/checkpoints.h"
 #include "experiments/commands.h"
@@ -30,7 +31,8 @@ typedef struct working {
     ls_error error;
 } working;
 
-/* --- making one ----------------------------------------------------------------------------------------------------------- */
+/* --- making one
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static ls_result on_timer(void *context, int64_t now_ns, uint32_t kind, uint32_t entity, uint64_t argument)
 {
@@ -66,9 +68,11 @@ static void tell_made(working *w)
     const ls_checkpoint_report *report = &w->run.report;
     ls_key_format(&report->key, name);
     if (w->json) {
-        ls_text_format(&w->text, "{\"step\":%" PRIu64 ",\"key\":\"%s\",\"kind\":\"%s\",\"low_watermark\":%" PRIu64
-                       ",\"end_step\":%" PRIu64 "}\n", report->key.sequence, name, ls_checkpoint_kind_name(w->run.content.kind),
-                       report->low_watermark, report->end_step);
+        ls_text_format(&w->text,
+                       "{\"step\":%" PRIu64 ",\"key\":\"%s\",\"kind\":\"%s\",\"low_watermark\":%" PRIu64
+                       ",\"end_step\":%" PRIu64 "}\n",
+                       report->key.sequence, name, ls_checkpoint_kind_name(w->run.content.kind), report->low_watermark,
+                       report->end_step);
     } else {
         ls_text_format(&w->text, "step %" PRIu64 " %s %s\n", report->key.sequence,
                        ls_checkpoint_kind_name(w->run.content.kind), name);
@@ -85,12 +89,14 @@ static ls_result outcome(working *w)
     case LS_CHECKPOINT_GAVE_UP:
         if (step > report->end_step) {
             return ls_fail(&w->error, LS_ERROR_VIOLATED,
-                           "step %" PRIu64 " has not been reached: the lake ends at step %" PRIu64 "; no checkpoint was made", step,
-                           report->end_step);
+                           "step %" PRIu64 " has not been reached: the lake ends at step %" PRIu64
+                           "; no checkpoint was made",
+                           step, report->end_step);
         }
         return ls_fail(&w->error, LS_ERROR_VIOLATED,
-                       "step %" PRIu64 " may be reclaimed already: the watermark stands at %" PRIu64 "; no checkpoint was made", step,
-                       report->low_watermark);
+                       "step %" PRIu64 " may be reclaimed already: the watermark stands at %" PRIu64
+                       "; no checkpoint was made",
+                       step, report->low_watermark);
     case LS_CHECKPOINT_FAILED: return ls_fail(&w->error, w->failure, "%s", ls_loop_error(w->loop));
     case LS_CHECKPOINT_IDLE:
     case LS_CHECKPOINT_UNDER_WAY: break;
@@ -115,7 +121,8 @@ static ls_result make(working *w, ls_checkpoint *content)
     return result;
 }
 
-/* --- write ------------------------------------------------------------------------------------------------------------------ */
+/* --- write
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static ls_result parse_step(working *w, const char *text, size_t length, uint64_t *step)
 {
@@ -123,7 +130,8 @@ static ls_result parse_step(working *w, const char *text, size_t length, uint64_
         *step = strtoull(text, NULL, 10);
         return LS_OK;
     }
-    return ls_fail(&w->error, LS_ERROR_INVALID, "\"%.50s\": expected a step, or the step of each rank, separated by commas", text);
+    return ls_fail(&w->error, LS_ERROR_INVALID,
+                   "\"%.50s\": expected a step, or the step of each rank, separated by commas", text);
 }
 
 /* One step for all ranks, or one for each. */
@@ -132,18 +140,22 @@ static ls_result parse_steps(working *w, const char *text, uint64_t ranks, uint6
     uint64_t count = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
-        if (count == ranks) count = UINT64_MAX - 1;
-        else if (parse_step(w, at, length, &steps[count]) != LS_OK) return LS_ERROR_INVALID;
+        if (count == ranks)
+            count = UINT64_MAX - 1;
+        else if (parse_step(w, at, length, &steps[count]) != LS_OK)
+            return LS_ERROR_INVALID;
         count++;
         at += length;
         if (*at == '\0' || count > ranks) break;
     }
     for (uint64_t i = 1; count == 1 && i < ranks; i++) steps[i] = steps[0];
     if (count == 1 || count == ranks) return LS_OK;
-    return ls_fail(&w->error, LS_ERROR_INVALID, "\"%.50s\": expected one step, or %" PRIu64 " of them, one for each rank", text, ranks);
+    return ls_fail(&w->error, LS_ERROR_INVALID,
+                   "\"%.50s\": expected one step, or %" PRIu64 " of them, one for each rank", text, ranks);
 }
 
-static ls_result make_content(working *w, ls_checkpoint_kind kind, const char *name, const char *steps_text, ls_checkpoint *content)
+static ls_result make_content(working *w, ls_checkpoint_kind kind, const char *name, const char *steps_text,
+                              ls_checkpoint *content)
 {
     uint32_t data_ranks = (uint32_t)ls_argument_whole(w->arguments, "data-ranks");
     uint32_t context_ranks = (uint32_t)ls_argument_whole(w->arguments, "context-ranks");
@@ -169,7 +181,8 @@ static ls_result do_write(working *w, const char *name, const char *steps)
     return result == LS_OK ? make(w, &content) : result;
 }
 
-/* --- pin, rewind --------------------------------------------------------------------------------------------------------------- */
+/* --- pin, rewind
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* A pin of the same step, name and ranks as the newest checkpoint of that name. */
 static ls_result copy_as_pin(void *context, const ls_key *key, const ls_checkpoint *checkpoint)
@@ -178,8 +191,8 @@ static ls_result copy_as_pin(void *context, const ls_key *key, const ls_checkpoi
     if (!ls_checkpoint_is_meant(key, checkpoint, w->arguments->operands[1])) return LS_OK;
     ls_checkpoint_clear(&w->run.content);
     w->count++;
-    return ls_checkpoint_make(&w->run.content, LS_CHECKPOINT_PIN, checkpoint->name, checkpoint->data_ranks, checkpoint->context_ranks,
-                              checkpoint->rank_steps, &w->error);
+    return ls_checkpoint_make(&w->run.content, LS_CHECKPOINT_PIN, checkpoint->name, checkpoint->data_ranks,
+                              checkpoint->context_ranks, checkpoint->rank_steps, &w->error);
 }
 
 static ls_result do_pin(working *w, const char *name)
@@ -187,15 +200,17 @@ static ls_result do_pin(working *w, const char *name)
     ls_result result = ls_lake_checkpoints(&w->lake, copy_as_pin, w, &w->error);
     if (result != LS_OK) return result;
     if (w->count == 0) {
-        return ls_fail(&w->error, LS_ERROR_INVALID, "there is no checkpoint called \"%.200s\" in %s; `checkpoint list` shows all",
-                       name, w->lake.address);
+        return ls_fail(&w->error, LS_ERROR_INVALID,
+                       "there is no checkpoint called \"%.200s\" in %s; `checkpoint list` shows all", name,
+                       w->lake.address);
     }
     ls_checkpoint content = w->run.content;
     memset(&w->run.content, 0, sizeof w->run.content);
     return make(w, &content);
 }
 
-/* --- list, release ------------------------------------------------------------------------------------------------------------- */
+/* --- list, release
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static ls_result list_one(void *context, const ls_key *key, const ls_checkpoint *checkpoint)
 {
@@ -205,18 +220,20 @@ static ls_result list_one(void *context, const ls_key *key, const ls_checkpoint 
     ls_key_format(key, text);
     w->count++;
     if (!w->json) {
-        ls_text_format(&w->text, "step %" PRIu64 " %s order %" PRIu64 " ranks %" PRIu32 "x%" PRIu32 " %s %s\n", checkpoint->step,
-                       ls_checkpoint_kind_name(checkpoint->kind), ls_checkpoint_order(key->number), checkpoint->data_ranks,
-                       checkpoint->context_ranks, text, checkpoint->name);
+        ls_text_format(&w->text, "step %" PRIu64 " %s order %" PRIu64 " ranks %" PRIu32 "x%" PRIu32 " %s %s\n",
+                       checkpoint->step, ls_checkpoint_kind_name(checkpoint->kind), ls_checkpoint_order(key->number),
+                       checkpoint->data_ranks, checkpoint->context_ranks, text, checkpoint->name);
         return LS_OK;
     }
-    ls_text_format(&w->text, "{\"step\":%" PRIu64 ",\"kind\":\"%s\",\"pinned\":%s,\"order\":%" PRIu64 ",\"key\":\"%s\",\"name\":",
+    ls_text_format(&w->text,
+                   "{\"step\":%" PRIu64 ",\"kind\":\"%s\",\"pinned\":%s,\"order\":%" PRIu64 ",\"key\":\"%s\",\"name\":",
                    checkpoint->step, ls_checkpoint_kind_name(checkpoint->kind), checkpoint->pinned ? "true" : "false",
                    ls_checkpoint_order(key->number), text);
     ls_text_json(&w->text, checkpoint->name);
-    ls_text_format(&w->text, ",\"data_ranks\":%" PRIu32 ",\"context_ranks\":%" PRIu32 ",\"rank_steps\":[", checkpoint->data_ranks,
-                   checkpoint->context_ranks);
-    for (uint64_t i = 0; i < ranks; i++) ls_text_format(&w->text, i == 0 ? "%" PRIu64 : ",%" PRIu64, checkpoint->rank_steps[i]);
+    ls_text_format(&w->text, ",\"data_ranks\":%" PRIu32 ",\"context_ranks\":%" PRIu32 ",\"rank_steps\":[",
+                   checkpoint->data_ranks, checkpoint->context_ranks);
+    for (uint64_t i = 0; i < ranks; i++)
+        ls_text_format(&w->text, i == 0 ? "%" PRIu64 : ",%" PRIu64, checkpoint->rank_steps[i]);
     ls_text_add(&w->text, "]}\n");
     return LS_OK;
 }
@@ -233,18 +250,22 @@ static ls_result do_release(working *w, const char *name)
     ls_key key;
     uint64_t released = 1;
     ls_result result;
-    if (ls_key_parse(name, &key) == LS_OK && key.kind == LS_OBJECT_CHECKPOINT) result = ls_lake_delete(&w->lake, name, &w->error);
-    else result = ls_lake_release_checkpoints(&w->lake, name, UINT64_MAX, &released, &w->error);
+    if (ls_key_parse(name, &key) == LS_OK && key.kind == LS_OBJECT_CHECKPOINT)
+        result = ls_lake_delete(&w->lake, name, &w->error);
+    else
+        result = ls_lake_release_checkpoints(&w->lake, name, UINT64_MAX, &released, &w->error);
     if (result != LS_OK) return result;
     if (released == 0) {
         return ls_fail(&w->error, LS_ERROR_INVALID,
-                       "there is no pinned checkpoint called \"%.200s\" in %s; `checkpoint list` shows all", name, w->lake.address);
+                       "there is no pinned checkpoint called \"%.200s\" in %s; `checkpoint list` shows all", name,
+                       w->lake.address);
     }
     ls_text_format(&w->text, w->json ? "{\"released\":%" PRIu64 "}\n" : "%" PRIu64 " released\n", released);
     return LS_OK;
 }
 
-/* --- from the command line -------------------------------------------------------------------------------------------------------- */
+/* --- from the command line
+ * -------------------------------------------------------------------------------------------------------- */
 
 typedef enum verb { VERB_WRITE, VERB_LIST, VERB_PIN, VERB_REWIND, VERB_RELEASE, VERB_NONE } verb;
 
@@ -266,7 +287,8 @@ static ls_result parse_verb(working *w, verb *chosen)
         if (arguments->operand_count == verbs[*chosen].operands) return LS_OK;
         return ls_fail(&w->error, LS_ERROR_INVALID, "expected: lakestream checkpoint %s", verbs[*chosen].usage);
     }
-    return ls_fail(&w->error, LS_ERROR_INVALID, "\"%.50s\": expected write, list, pin, rewind or release", arguments->operands[0]);
+    return ls_fail(&w->error, LS_ERROR_INVALID, "\"%.50s\": expected write, list, pin, rewind or release",
+                   arguments->operands[0]);
 }
 
 static ls_result work(working *w)
@@ -320,13 +342,17 @@ const ls_command ls_command_checkpoint = {
     .minimum_operands = 1,
     .maximum_operands = 3,
     .summary = "Make, list, pin, rewind to and release checkpoints",
-    .details =
-        "A checkpoint of step s keeps the batches from s on. `write` makes one: STEP is the next step to read, one for all ranks or\n"
-        "one for each (the least counts); the retention rule of `reclaim` decides how long it stays, or --keep does. `pin` and\n"
-        "`rewind` pin the newest checkpoint of that name (or that key), so that a trainer can go back to it and read the same bytes again from\n"
-        "the step that is printed; they are refused when that step may be reclaimed already. `release` deletes the pinned and kept\n"
-        "ones of that name, or the one with that key.\n"
-        "Exit codes: 0 done, and durable; 1 the step is not there; 2 bad usage, or no such checkpoint; 3 the store refuses.",
+    .details = "A checkpoint of step s keeps the batches from s on. `write` makes one: STEP is the next step to read, "
+               "one for all ranks or\n"
+               "one for each (the least counts); the retention rule of `reclaim` decides how long it stays, or --keep "
+               "does. `pin` and\n"
+               "`rewind` pin the newest checkpoint of that name (or that key), so that a trainer can go back to it and "
+               "read the same bytes again from\n"
+               "the step that is printed; they are refused when that step may be reclaimed already. `release` deletes "
+               "the pinned and kept\n"
+               "ones of that name, or the one with that key.\n"
+               "Exit codes: 0 done, and durable; 1 the step is not there; 2 bad usage, or no such checkpoint; 3 the "
+               "store refuses.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run};

@@ -3,9 +3,9 @@
  * The machine prefetches, so slices arrive in any order. Each is kept in the place of its step until the machine hands
  * the step on; at most `window` are kept, whatever the lake holds.
  *
- * With --checkpoint it makes checkpoints on the same loop, each after the slices below its step are written. The kind `named` makes a
- * moving one: when the next is done, those before it are deleted. With --from-checkpoint it first pins the checkpoint it begins at,
- * and lets the pin go when a checkpoint of its own has taken its place, or at the end.
+ * With --checkpoint it makes checkpoints on the same loop, each after the slices below its step are written. The kind
+ * `named` makes a moving one: when the next is done, those before it are deleted. With --from-checkpoint it first pins
+ * the checkpoint it begins at, and lets the pin go when a checkpoint of its own has taken its place, or at the end.
  */
 #include "backend/loop.h"
 #include "experiments/batch_source.h"
@@ -141,12 +141,14 @@ static ls_result make_checkpoint(consuming *c, ls_checkpoint_kind kind, const ch
     return ls_checkpoint_run_start(&c->run, c->loop, &c->protocol, &content, c->machine.known, &c->error);
 }
 
-/* What lies below the step must be safe before a checkpoint says so. (What cannot be synchronised, a pipe, is another's to save.) */
+/* What lies below the step must be safe before a checkpoint says so. (What cannot be synchronised, a pipe, is another's
+ * to save.) */
 static ls_result save_output(consuming *c)
 {
     FILE *output = c->output != NULL ? c->output : stdout;
     if (fflush(output) != 0) return output_failed(c);
-    if (fdatasync(fileno(output)) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) return output_failed(c);
+    if (fdatasync(fileno(output)) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+        return output_failed(c);
     return LS_OK;
 }
 
@@ -193,8 +195,8 @@ static ls_result ask(consuming *c, const ls_store_request *request)
 
 static ls_result feed(consuming *c, const ls_event *event);
 
-/* Asked for the oldest step there is, the machine learns from the manifest which one that is: the first that is listed; or, should a
- * reclaimer have deleted that and not yet trimmed, the one at the watermark. */
+/* Asked for the oldest step there is, the machine learns from the manifest which one that is: the first that is listed;
+ * or, should a reclaimer have deleted that and not yet trimmed, the one at the watermark. */
 static ls_result fall_behind(consuming *c, int64_t now_ns)
 {
     uint64_t oldest = ls_manifest_trim_step(c->machine.known);
@@ -300,8 +302,8 @@ static ls_result checkpoint_given_up(consuming *c, int64_t now_ns)
         stop_loop(c, ENDING_REFUSED);
         return LS_OK;
     }
-    fprintf(stderr, "lakestream consume: no checkpoint of step %" PRIu64 ": the watermark stands at %" PRIu64 "\n", step,
-            c->run.report.low_watermark);
+    fprintf(stderr, "lakestream consume: no checkpoint of step %" PRIu64 ": the watermark stands at %" PRIu64 "\n",
+            step, c->run.report.low_watermark);
     return c->begun ? LS_OK : begin(c, now_ns);
 }
 
@@ -311,7 +313,8 @@ static ls_result checkpoint_moved(consuming *c, int64_t now_ns, const ls_store_r
         if (reply != NULL) ls_manifest_release(reply->manifest);
         return LS_OK;
     }
-    ls_result result = reply == NULL ? ls_checkpoint_run_timer(&c->run, now_ns) : ls_checkpoint_run_reply(&c->run, now_ns, reply);
+    ls_result result =
+        reply == NULL ? ls_checkpoint_run_timer(&c->run, now_ns) : ls_checkpoint_run_reply(&c->run, now_ns, reply);
     if (result != LS_OK) return result;
     switch (c->run.outcome) {
     case LS_CHECKPOINT_UNDER_WAY:
@@ -324,7 +327,8 @@ static ls_result checkpoint_moved(consuming *c, int64_t now_ns, const ls_store_r
         stop_loop(c, ENDING_CHECKPOINT_FAILED);
         break;
     }
-    if (result == LS_OK && c->due_step != 0 && c->end != ENDING_CHECKPOINT_FAILED) result = checkpoint_if_due(c, c->due_step);
+    if (result == LS_OK && c->due_step != 0 && c->end != ENDING_CHECKPOINT_FAILED)
+        result = checkpoint_if_due(c, c->due_step);
     if (c->end != ENDING_NONE && c->run.outcome != LS_CHECKPOINT_UNDER_WAY) ls_loop_stop(c->loop);
     return result;
 }
@@ -640,7 +644,8 @@ static int finish(consuming *c, ls_result result)
     case ENDING_REFUSED:
         ls_fail(&c->error, LS_ERROR_VIOLATED,
                 "the steps from checkpoint \"%.200s\" on may be reclaimed already: it names step %" PRIu64
-                ", the watermark stands at %" PRIu64, c->begin_name, c->run.report.key.sequence, c->run.report.low_watermark);
+                ", the watermark stands at %" PRIu64,
+                c->begin_name, c->run.report.key.sequence, c->run.report.low_watermark);
         return ls_report_error(c->arguments, LS_ERROR_VIOLATED, &c->error);
     case ENDING_CHECKPOINT_FAILED:
     case ENDING_FAILED: return ls_report_damage(c->arguments, c->failure, &c->error);

@@ -6,9 +6,9 @@
  * newer and not looked at. The newest version alone is asked for missing objects: by I3 it repeats every entry of the
  * older ones, but for those that were trimmed, whose objects may be gone.
  *
- * Versions below the greatest floor are void (section 6 of PROTOCOL.md) and skipped. A reclaimer that is at work meanwhile
- * raises the floor before it deletes a version, and the watermark before it deletes a batch; so what is found missing is
- * no fault when floor or watermark, read again then, lie above it.
+ * Versions below the greatest floor are void (section 6 of PROTOCOL.md) and skipped. A reclaimer that is at work
+ * meanwhile raises the floor before it deletes a version, and the watermark before it deletes a batch; so what is found
+ * missing is no fault when floor or watermark, read again then, lie above it.
  */
 #include "experiments/batch_source.h"
 #include "experiments/checkpoints.h"
@@ -446,8 +446,9 @@ static void report_json(const checking *c, ls_text *text)
                    ",\"void_checkpoints\":%" PRIu64 ",\"low_watermark\":%" PRIu64 ",\"trim_step\":%" PRIu64
                    ",\"untrimmed\":%" PRIu64 ",\"probes\":%" PRIu64 ",\"foreign_count\":%" PRIu64 ",\"foreign\":[",
                    c->named_bytes, c->manifest_bytes, c->deep ? "true" : "false", c->verified_slices, c->verified_bytes,
-                   c->orphans, c->orphan_bytes, c->orphans_pending, c->checkpoints, c->pinned, c->void_checkpoints, c->watermark,
-                   c->newest == NULL ? 0 : ls_manifest_trim_step(c->newest), c->untrimmed, c->probes, c->foreign_count);
+                   c->orphans, c->orphan_bytes, c->orphans_pending, c->checkpoints, c->pinned, c->void_checkpoints,
+                   c->watermark, c->newest == NULL ? 0 : ls_manifest_trim_step(c->newest), c->untrimmed, c->probes,
+                   c->foreign_count);
     if (c->foreign.bytes != NULL) ls_text_add(text, c->foreign.bytes);
     ls_text_add(text, "],\"problems\":[");
     if (c->problems.bytes != NULL) ls_text_add(text, c->problems.bytes);
@@ -477,11 +478,13 @@ static void report_lines(const checking *c, ls_text *text)
     if (c->void_versions > 0)
         ls_text_format(text, "%" PRIu64 " void versions below floor %" PRIu64 "\n", c->void_versions, c->floor);
     if (c->checkpoints > 0) {
-        ls_text_format(text, "%" PRIu64 " checkpoints, %" PRIu64 " of them pinned, %" PRIu64 " of steps that are trimmed\n",
+        ls_text_format(text,
+                       "%" PRIu64 " checkpoints, %" PRIu64 " of them pinned, %" PRIu64 " of steps that are trimmed\n",
                        c->checkpoints, c->pinned, c->void_checkpoints);
     }
     if (c->watermark > 0) {
-        ls_text_format(text, "watermark %" PRIu64 ", trimmed below step %" PRIu64 "; %" PRIu64
+        ls_text_format(text,
+                       "watermark %" PRIu64 ", trimmed below step %" PRIu64 "; %" PRIu64
                        " steps are reclaimed and still listed\n",
                        c->watermark, c->newest == NULL ? 0 : ls_manifest_trim_step(c->newest), c->untrimmed);
     }

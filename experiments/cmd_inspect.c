@@ -228,20 +228,23 @@ static ls_result inspect_checkpoint(inspecting *i, const ls_lake_object *object)
     uint64_t ranks = (uint64_t)checkpoint.data_ranks * checkpoint.context_ranks;
     const char *kind = ls_checkpoint_kind_name(checkpoint.kind);
     if (i->json) {
-        ls_text_format(&i->text, "{\"key\":\"%s\",\"kind\":\"checkpoint\",\"bytes\":%" PRIu64 ",\"step\":%" PRIu64
+        ls_text_format(&i->text,
+                       "{\"key\":\"%s\",\"kind\":\"checkpoint\",\"bytes\":%" PRIu64 ",\"step\":%" PRIu64
                        ",\"checkpoint_kind\":\"%s\",\"pinned\":%s,\"order\":%" PRIu64 ",\"name\":",
                        i->name, object->object_bytes, checkpoint.step, kind, checkpoint.pinned ? "true" : "false",
                        ls_checkpoint_order(checkpoint.number));
         ls_text_json(&i->text, checkpoint.name);
         ls_text_add(&i->text, ",\"rank_steps\":[");
-        for (uint64_t r = 0; r < ranks; r++) ls_text_format(&i->text, r == 0 ? "%" PRIu64 : ",%" PRIu64, checkpoint.rank_steps[r]);
+        for (uint64_t r = 0; r < ranks; r++)
+            ls_text_format(&i->text, r == 0 ? "%" PRIu64 : ",%" PRIu64, checkpoint.rank_steps[r]);
         ls_text_add(&i->text, "]}\n");
     } else {
-        ls_text_format(&i->text, "%s: checkpoint, %" PRIu64 " bytes\n\"%s\", step %" PRIu64 ", %s%s, order %" PRIu64 ", %" PRIu32
+        ls_text_format(&i->text,
+                       "%s: checkpoint, %" PRIu64 " bytes\n\"%s\", step %" PRIu64 ", %s%s, order %" PRIu64 ", %" PRIu32
                        " x %" PRIu32 " ranks\n",
                        i->name, object->object_bytes, checkpoint.name, checkpoint.step, kind,
-                       checkpoint.pinned ? ", pinned" : "", ls_checkpoint_order(checkpoint.number), checkpoint.data_ranks,
-                       checkpoint.context_ranks);
+                       checkpoint.pinned ? ", pinned" : "", ls_checkpoint_order(checkpoint.number),
+                       checkpoint.data_ranks, checkpoint.context_ranks);
         for (uint64_t r = 0; r < ranks && r < i->shown_most; r++) {
             ls_text_format(&i->text, "rank %" PRIu64 ",%" PRIu64 ": step %" PRIu64 "\n", r / checkpoint.context_ranks,
                            r % checkpoint.context_ranks, checkpoint.rank_steps[r]);

@@ -36,7 +36,9 @@ static void check_policy(checks *c, const ls_policy *policy)
     if (result != LS_OK) return;
     begin(c->arguments);
     snprintf(extent, sizeof extent, policy->simulator_only ? "in worlds alone" : "%llu views", (unsigned long long)views);
-    conclude(c, policy->name, "decisions", extent, ls_policy_test_decisions(policy, seed, (uint32_t)views, &error), &error);
+    result = ls_policy_test_decisions(policy, seed, (uint32_t)views, &error);
+    conclude(c, policy->name, "decisions", extent, result, &error);
+    if (result != LS_OK) return; /* it may have written where worlds keep what is theirs */
     begin(c->arguments);
     conclude(c, policy->name, "worlds", "everything published, twice the same", ls_policy_test_worlds(policy->name, seed, &error), &error);
     begin(c->arguments);

@@ -33,11 +33,12 @@ typedef struct reclaiming {
 } reclaiming;
 
 static const char *const reason_names[LS_DELETE_REASONS] = {
-    [LS_DELETE_BATCH] = "batches",         [LS_DELETE_ORPHAN] = "orphans",
+    [LS_DELETE_BATCH] = "batches",          [LS_DELETE_ORPHAN] = "orphans",
     [LS_DELETE_CHECKPOINT] = "checkpoints", [LS_DELETE_VOID_CHECKPOINT] = "void_checkpoints",
-    [LS_DELETE_VERSION] = "versions",      [LS_DELETE_FLOOR] = "floors"};
+    [LS_DELETE_VERSION] = "versions",       [LS_DELETE_FLOOR] = "floors"};
 
-/* --- telling ----------------------------------------------------------------------------------------------------------- */
+/* --- telling
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void tell_deletion(const reclaiming *r, const ls_delete_report *what)
 {
@@ -61,13 +62,15 @@ static void tell_round(const reclaiming *r, const ls_reclaim_report *report)
     const char *verb = r->config.dry_run ? "would delete" : "deleted";
     for (uint32_t i = 1; i < LS_DELETE_REASONS; i++) bytes += report->bytes[i];
     if (r->json) {
-        printf("{\"dry_run\":%s,\"low_watermark\":%" PRIu64 ",\"bound\":%" PRIu64 ",\"floor\":%" PRIu64 ",\"bytes\":%" PRIu64,
+        printf("{\"dry_run\":%s,\"low_watermark\":%" PRIu64 ",\"bound\":%" PRIu64 ",\"floor\":%" PRIu64
+               ",\"bytes\":%" PRIu64,
                r->config.dry_run ? "true" : "false", report->low_watermark, report->bound, report->floor, bytes);
-        for (uint32_t i = 1; i < LS_DELETE_REASONS; i++) printf(",\"%s\":%" PRIu64, reason_names[i], report->deleted[i]);
+        for (uint32_t i = 1; i < LS_DELETE_REASONS; i++)
+            printf(",\"%s\":%" PRIu64, reason_names[i], report->deleted[i]);
         puts("}");
     } else {
-        printf("steps below %" PRIu64 " %s (watermark %" PRIu64 "); %s %" PRIu64 " batches, %" PRIu64 " orphans, %" PRIu64
-               " checkpoints, %" PRIu64 " versions, %" PRIu64 " floors: %" PRIu64 " bytes\n",
+        printf("steps below %" PRIu64 " %s (watermark %" PRIu64 "); %s %" PRIu64 " batches, %" PRIu64
+               " orphans, %" PRIu64 " checkpoints, %" PRIu64 " versions, %" PRIu64 " floors: %" PRIu64 " bytes\n",
                report->bound, r->config.dry_run ? "would go" : "are gone", report->low_watermark, verb,
                report->deleted[LS_DELETE_BATCH], report->deleted[LS_DELETE_ORPHAN],
                report->deleted[LS_DELETE_CHECKPOINT] + report->deleted[LS_DELETE_VOID_CHECKPOINT],
@@ -76,7 +79,8 @@ static void tell_round(const reclaiming *r, const ls_reclaim_report *report)
     fflush(stdout);
 }
 
-/* --- the machine on the loop -------------------------------------------------------------------------------------------- */
+/* --- the machine on the loop
+ * -------------------------------------------------------------------------------------------- */
 
 static void stop_loop(reclaiming *r, ending end)
 {
@@ -165,7 +169,8 @@ static ls_result prepare(reclaiming *r)
         .dry_run = ls_argument_flag(arguments, "dry-run")};
     ls_result result = ls_lake_protocol(arguments, &r->protocol, &r->error);
     if (result == LS_OK && !r->protocol.floor_check) {
-        result = ls_fail(&r->error, LS_ERROR_INVALID, "--no-floor-check: where versions are deleted, everybody must check floors");
+        result = ls_fail(&r->error, LS_ERROR_INVALID,
+                         "--no-floor-check: where versions are deleted, everybody must check floors");
     }
     if (result == LS_OK && r->config.dry_run && r->config.every_ns > 0) {
         result = ls_fail(&r->error, LS_ERROR_INVALID, "--dry-run and --follow do not go together");
@@ -206,7 +211,8 @@ static int finish(reclaiming *r, ls_result result)
     case ENDING_FAILED: return ls_report_damage(r->arguments, r->failure, &r->error);
     case ENDING_REFUSED:
         result = ls_fail(&r->error, LS_ERROR_INVALID,
-                         "there is no lake in %s: no version, or none with a producer; nothing is deleted there; is the address right?",
+                         "there is no lake in %s: no version, or none with a producer; nothing is deleted there; is "
+                         "the address right?",
                          r->lake.address);
         return ls_report_error(r->arguments, result, &r->error);
     case ENDING_NONE: break;
@@ -243,16 +249,19 @@ static const ls_command_option options[] = {
     LS_OPTIONS_PROTOCOL,
     {"json", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "JSON objects instead of lines"}};
 
-const ls_command ls_command_reclaim = {
-    .name = "reclaim",
-    .operands = "",
-    .summary = "Delete what no checkpoint needs: batches, orphans, old versions",
-    .details =
-        "A batch goes when its step is below every checkpoint that is kept; without checkpoints none goes. Pinned and named\n"
-        "checkpoints are always kept (`lakestream checkpoint release` lets them go). Orphans go when they can be committed no\n"
-        "more and are older than the grace time. Any number of reclaimers may run, and die, beside everybody else; everybody\n"
-        "must check floors, so none may run with --no-floor-check. Rules and argument: manifest/PROTOCOL.md, section 9.\n"
-        "Exit codes: 0 done; 1 an object is damaged; 2 bad usage, or no lake there; 3 the store refuses; 130 interrupted.",
-    .options = options,
-    .option_count = sizeof options / sizeof options[0],
-    .run = run};
+const ls_command ls_command_reclaim = {.name = "reclaim",
+                                       .operands = "",
+                                       .summary = "Delete what no checkpoint needs: batches, orphans, old versions",
+                                       .details = "A batch goes when its step is below every checkpoint that is kept; "
+                                                  "without checkpoints none goes. Pinned and named\n"
+                                                  "checkpoints are always kept (`lakestream checkpoint release` lets "
+                                                  "them go). Orphans go when they can be committed no\n"
+                                                  "more and are older than the grace time. Any number of reclaimers "
+                                                  "may run, and die, beside everybody else; everybody\n"
+                                                  "must check floors, so none may run with --no-floor-check. Rules and "
+                                                  "argument: manifest/PROTOCOL.md, section 9.\n"
+                                                  "Exit codes: 0 done; 1 an object is damaged; 2 bad usage, or no lake "
+                                                  "there; 3 the store refuses; 130 interrupted.",
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0],
+                                       .run = run};

@@ -29,5 +29,8 @@ extern const ls_command ls_command_reclaim;
 extern const ls_command ls_command_inspect;
 extern const ls_command ls_command_fsck;
 extern const ls_command ls_command_policy_test;
+extern const ls_command ls_command_completion;
+extern const ls_command ls_command_man;
+extern const ls_command ls_command_demo;
 
 #endif

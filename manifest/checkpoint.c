@@ -20,14 +20,14 @@
  *   name, n bytes, UTF-8 without control characters
  *   steps, 8 bytes each, r of them, data rank major: the step that rank reads next
  *
- * WHY IT IS SAFE. One checksum covers all bytes but itself, and the length is stated; so damage, truncation and extension are
- * found. Name and content must agree in number, step and kind, so an object that was copied to another name is refused.
- * A later format may lengthen the header; its name and steps then begin where "header bytes" says.
+ * WHY IT IS SAFE. One checksum covers all bytes but itself, and the length is stated; so damage, truncation and
+ * extension are found. Name and content must agree in number, step and kind, so an object that was copied to another
+ * name is refused. A later format may lengthen the header; its name and steps then begin where "header bytes" says.
  *
- * THE MACHINE never acknowledges what it has not seen to be durable: an answer OK to its put, or, in doubt, the object found under its
- * name with its size. (Half of the number is random; should another maker have drawn the same one, the size or the put-if-absent
- * tells, or both said the same of the same step.) Only then it looks for the newest version, in this order, because the argument of
- * PROTOCOL.md, section 9, rests on it.
+ * THE MACHINE never acknowledges what it has not seen to be durable: an answer OK to its put, or, in doubt, the object
+ * found under its name with its size. (Half of the number is random; should another maker have drawn the same one, the
+ * size or the put-if-absent tells, or both said the same of the same step.) Only then it looks for the newest version,
+ * in this order, because the argument of PROTOCOL.md, section 9, rests on it.
  */
 #include "manifest/checkpoint.h"
 
@@ -44,7 +44,8 @@
 
 static const uint8_t magic[8] = {'L', 'S', 'C', 'H', 'E', 'C', 'K', '1'};
 
-/* --- the object ------------------------------------------------------------------------------------------------------ */
+/* --- the object ------------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t rank_count(const ls_checkpoint *checkpoint)
 {
@@ -148,11 +149,13 @@ static ls_result check_frame(const uint8_t *bytes, size_t size, ls_error *error)
     if (size < LS_CHECKPOINT_HEADER_BYTES) return corrupt(error, "shorter than its header");
     if (memcmp(bytes, magic, sizeof magic) != 0) return corrupt(error, "it does not begin with LSCHECK1");
     size_t header_bytes = ls_load_u16(bytes + 12);
-    if (header_bytes < LS_CHECKPOINT_HEADER_BYTES || header_bytes > size) return corrupt(error, "impossible header length");
+    if (header_bytes < LS_CHECKPOINT_HEADER_BYTES || header_bytes > size)
+        return corrupt(error, "impossible header length");
     if (ls_load_u64(bytes + 48) != size) return corrupt(error, "its length is not the one it states");
     if (ls_load_u32(bytes + CRC_AT) != checksum(bytes, header_bytes, size)) return corrupt(error, "wrong checksum");
     if (ls_load_u16(bytes + 10) > 1) {
-        return ls_fail(error, LS_ERROR_VERSION, "the checkpoint object needs a reader of format version %u; this program knows 1",
+        return ls_fail(error, LS_ERROR_VERSION,
+                       "the checkpoint object needs a reader of format version %u; this program knows 1",
                        ls_load_u16(bytes + 10));
     }
     uint64_t name_bytes = ls_load_u16(bytes + 14);
@@ -165,7 +168,8 @@ static ls_result check_frame(const uint8_t *bytes, size_t size, ls_error *error)
     return is_printable(name, (size_t)name_bytes) ? LS_OK : corrupt(error, "control characters in its name");
 }
 
-ls_result ls_checkpoint_decode(const uint8_t *bytes, size_t size, const ls_key *key, ls_checkpoint *checkpoint, ls_error *error)
+ls_result ls_checkpoint_decode(const uint8_t *bytes, size_t size, const ls_key *key, ls_checkpoint *checkpoint,
+                               ls_error *error)
 {
     memset(checkpoint, 0, sizeof *checkpoint);
     ls_result result = check_frame(bytes, size, error);
@@ -182,7 +186,8 @@ ls_result ls_checkpoint_decode(const uint8_t *bytes, size_t size, const ls_key *
     if (key->kind != LS_OBJECT_CHECKPOINT || ls_key_compare(&said, key) != 0) {
         return corrupt(error, "number, step or kind are not those of its name");
     }
-    if (checkpoint->pinned != ls_checkpoint_is_pinned(checkpoint->kind)) return corrupt(error, "its flags contradict its kind");
+    if (checkpoint->pinned != ls_checkpoint_is_pinned(checkpoint->kind))
+        return corrupt(error, "its flags contradict its kind");
     uint64_t ranks = rank_count(checkpoint);
     checkpoint->rank_steps = ls_allocate_array((size_t)ranks, sizeof *checkpoint->rank_steps);
     if (checkpoint->rank_steps == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory for a checkpoint");
@@ -193,10 +198,11 @@ ls_result ls_checkpoint_decode(const uint8_t *bytes, size_t size, const ls_key *
     return corrupt(error, "its step is not the least of its ranks' steps");
 }
 
-/* --- retention --------------------------------------------------------------------------------------------------------- */
+/* --- retention
+ * --------------------------------------------------------------------------------------------------------- */
 
-uint64_t ls_retention_apply(const ls_retention *retention, ls_checkpoint_mark *marks, uint64_t count, uint64_t trim_step,
-                            uint64_t end_step)
+uint64_t ls_retention_apply(const ls_retention *retention, ls_checkpoint_mark *marks, uint64_t count,
+                            uint64_t trim_step, uint64_t end_step)
 {
     uint32_t newest = 0;
     uint64_t least = UINT64_MAX;
@@ -213,7 +219,8 @@ uint64_t ls_retention_apply(const ls_retention *retention, ls_checkpoint_mark *m
     return least == UINT64_MAX ? trim_step : least;
 }
 
-/* --- the machine ------------------------------------------------------------------------------------------------------- */
+/* --- the machine
+ * ------------------------------------------------------------------------------------------------------- */
 
 static ls_action *emit(ls_actions *actions, ls_action_kind kind)
 {
@@ -291,7 +298,8 @@ static void enter(ls_checkpointer *c, ls_checkpointer_phase phase, ls_actions *a
 static void try_later(ls_checkpointer *c, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
     uint32_t doublings = c->failures < RETRY_DOUBLINGS ? c->failures : RETRY_DOUBLINGS;
-    int64_t delay = (int64_t)((double)c->config.retry_ns * (double)(1u << doublings) * (0.5 + ls_random_uniform(&c->random)));
+    int64_t delay =
+        (int64_t)((double)c->config.retry_ns * (double)(1u << doublings) * (0.5 + ls_random_uniform(&c->random)));
     c->failures++;
     c->wake_ns = now_ns + (reply->retry_after_ns > delay ? reply->retry_after_ns : delay);
     emit(actions, LS_ACTION_WAKE)->wake_ns = c->wake_ns;
@@ -325,7 +333,8 @@ static void put_replied(ls_checkpointer *c, const ls_store_reply *reply, int64_t
     }
 }
 
-/* Of our size under our name: ours. Absent: the put may yet land, which does not matter, for ours is the only one of that name. */
+/* Of our size under our name: ours. Absent: the put may yet land, which does not matter, for ours is the only one of
+ * that name. */
 static void settle_replied(ls_checkpointer *c, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
     if (reply->status == LS_REPLY_NOT_FOUND) {
@@ -341,22 +350,30 @@ static void settle_replied(ls_checkpointer *c, const ls_store_reply *reply, int6
 
 static void judge(ls_checkpointer *c, ls_actions *actions)
 {
-    bool there = c->config.step >= ls_manifest_low_watermark(c->known) && c->config.step <= ls_manifest_end_step(c->known);
-    if (there || LS_MUTANT_IS(LS_MUTANT_PIN_UNCHECKED)) stop(c, LS_ACTION_CHECKPOINTED, actions);
-    else enter(c, LS_CHECKPOINTER_RETRACTING, actions);
+    bool there =
+        c->config.step >= ls_manifest_low_watermark(c->known) && c->config.step <= ls_manifest_end_step(c->known);
+    if (there || LS_MUTANT_IS(LS_MUTANT_PIN_UNCHECKED))
+        stop(c, LS_ACTION_CHECKPOINTED, actions);
+    else
+        enter(c, LS_CHECKPOINTER_RETRACTING, actions);
 }
 
 static void newest_is_known(ls_checkpointer *c, ls_actions *actions)
 {
-    if (c->protocol->floor_check && ls_manifest_version(c->known) > 0) enter(c, LS_CHECKPOINTER_CONFIRMING, actions);
-    else judge(c, actions);
+    if (c->protocol->floor_check && ls_manifest_version(c->known) > 0)
+        enter(c, LS_CHECKPOINTER_CONFIRMING, actions);
+    else
+        judge(c, actions);
 }
 
 static void search_replied(ls_checkpointer *c, const ls_store_reply *reply, ls_actions *actions)
 {
-    if (ls_search_answer(&c->search, reply) == LS_SEARCH_ON) send(c, actions);
-    else if (c->search.candidate == ls_manifest_version(c->known)) newest_is_known(c, actions);
-    else enter(c, LS_CHECKPOINTER_READING, actions);
+    if (ls_search_answer(&c->search, reply) == LS_SEARCH_ON)
+        send(c, actions);
+    else if (c->search.candidate == ls_manifest_version(c->known))
+        newest_is_known(c, actions);
+    else
+        enter(c, LS_CHECKPOINTER_READING, actions);
 }
 
 static void read_replied(ls_checkpointer *c, const ls_store_reply *reply, ls_actions *actions)
@@ -409,7 +426,8 @@ static ls_result replied(ls_checkpointer *c, const ls_store_reply *reply, int64_
         stop(c, LS_ACTION_FAILED, actions);
         return LS_OK;
     }
-    bool list_without = c->phase == LS_CHECKPOINTER_FINDING && reply->status == LS_REPLY_NOT_FOUND && c->search.probed == 0;
+    bool list_without =
+        c->phase == LS_CHECKPOINTER_FINDING && reply->status == LS_REPLY_NOT_FOUND && c->search.probed == 0;
     if (!is_answer(c, reply->status) || list_without) {
         try_later(c, reply, now_ns, actions);
         return LS_OK;
@@ -452,7 +470,8 @@ ls_result ls_checkpointer_step(ls_checkpointer *c, const ls_event *event, ls_act
     return LS_ERROR_INVALID;
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------- */
+/* --- life
+ * -------------------------------------------------------------------------------------------------------------- */
 
 ls_result ls_checkpointer_init(ls_checkpointer *c, const ls_protocol *protocol, const ls_checkpointer_config *config,
                                const ls_manifest *known, ls_random random)

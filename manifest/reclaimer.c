@@ -1,16 +1,19 @@
-/* reclaimer.c - one round of reclamation after the other (see reclaimer.h for its steps, PROTOCOL.md section 9 for the argument).
+/* reclaimer.c - one round of reclamation after the other (see reclaimer.h for its steps, PROTOCOL.md section 9 for the
+ * argument).
  *
- * The machine is in one phase at a time. A phase either waits for one request (a list, a read, a put), or works through things to
- * delete, several at once: batches from the manifest, checkpoints from the marks, anything else from a page of a list. The next page,
- * and the next phase, begin when every delete is answered; so a trim never comes before the deletes it hides.
+ * The machine is in one phase at a time. A phase either waits for one request (a list, a read, a put), or works through
+ * things to delete, several at once: batches from the manifest, checkpoints from the marks, anything else from a page
+ * of a list. The next page, and the next phase, begin when every delete is answered; so a trim never comes before the
+ * deletes it hides.
  *
- * The two commits (announce, trim) need no row of their own: what they want to bring about is two numbers that only rise. So a put
- * that was lost, or whose fate is not known, leads back to the search for the newest version, and what that says decides: the number
- * is there, whoever wrote it, or it is put again on top. A version counts only when no floor lies above it (discovery.h).
+ * The two commits (announce, trim) need no row of their own: what they want to bring about is two numbers that only
+ * rise. So a put that was lost, or whose fate is not known, leads back to the search for the newest version, and what
+ * that says decides: the number is there, whoever wrote it, or it is put again on top. A version counts only when no
+ * floor lies above it (discovery.h).
  *
- * A delete whose outcome is not known is repeated. No name that a reclaimer deletes is ever used again for anything that counts
- * (data names carry an owned epoch, checkpoint numbers are drawn, versions and floors below the floor are void), so a delete that
- * lingers in the network and lands years later removes nothing but what is dead already.
+ * A delete whose outcome is not known is repeated. No name that a reclaimer deletes is ever used again for anything
+ * that counts (data names carry an owned epoch, checkpoint numbers are drawn, versions and floors below the floor are
+ * void), so a delete that lingers in the network and lands years later removes nothing but what is dead already.
  */
 #include "manifest/reclaimer.h"
 
@@ -41,7 +44,8 @@ const char *ls_delete_reason_text(ls_delete_reason reason)
     return "unknown reason";
 }
 
-/* --- actions and requests ---------------------------------------------------------------------------------------------- */
+/* --- actions and requests
+ * ---------------------------------------------------------------------------------------------- */
 
 static ls_action *emit(ls_actions *actions, ls_action_kind kind)
 {
@@ -51,10 +55,7 @@ static ls_action *emit(ls_actions *actions, ls_action_kind kind)
     return action;
 }
 
-static bool room(const ls_actions *actions)
-{
-    return actions->count + ACTIONS_RESERVE < LS_ACTIONS_MAX;
-}
+static bool room(const ls_actions *actions) { return actions->count + ACTIONS_RESERVE < LS_ACTIONS_MAX; }
 
 static ls_store_request *emit_request(ls_reclaimer *r, ls_operation operation, ls_actions *actions)
 {
@@ -81,12 +82,14 @@ static void drop_attempt(ls_reclaimer *r)
     r->attempt = NULL;
 }
 
-/* --- trying again ------------------------------------------------------------------------------------------------------ */
+/* --- trying again
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void try_later(ls_reclaimer *r, int64_t retry_after_ns, int64_t now_ns)
 {
     uint32_t doublings = r->failures < RETRY_DOUBLINGS ? r->failures : RETRY_DOUBLINGS;
-    int64_t delay = (int64_t)((double)r->config.retry_ns * (double)(1u << doublings) * (0.5 + ls_random_uniform(&r->random)));
+    int64_t delay =
+        (int64_t)((double)r->config.retry_ns * (double)(1u << doublings) * (0.5 + ls_random_uniform(&r->random)));
     r->failures++;
     r->retry_at_ns = now_ns + (retry_after_ns > delay ? retry_after_ns : delay);
 }
@@ -155,7 +158,8 @@ static void enter_list(ls_reclaimer *r, ls_reclaimer_phase phase, ls_key after, 
     enter(r, phase, actions);
 }
 
-/* --- the newest version ------------------------------------------------------------------------------------------------- */
+/* --- the newest version
+ * ------------------------------------------------------------------------------------------------- */
 
 static void start_search(ls_reclaimer *r, ls_reclaimer_goal goal, ls_actions *actions)
 {
@@ -183,8 +187,10 @@ static ls_result forget_known(ls_reclaimer *r)
 
 static void newest_is_known(ls_reclaimer *r, ls_actions *actions)
 {
-    if (ls_manifest_version(r->known) == 0) stop(r, LS_RECLAIMER_REFUSED, actions);
-    else enter(r, LS_RECLAIMER_CONFIRMING, actions);
+    if (ls_manifest_version(r->known) == 0)
+        stop(r, LS_RECLAIMER_REFUSED, actions);
+    else
+        enter(r, LS_RECLAIMER_CONFIRMING, actions);
 }
 
 static void search_replied(ls_reclaimer *r, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
@@ -194,8 +200,10 @@ static void search_replied(ls_reclaimer *r, const ls_store_reply *reply, int64_t
     case LS_SEARCH_ON: send(r, actions); return;
     case LS_SEARCH_OVER: break;
     }
-    if (r->search.candidate == ls_manifest_version(r->known)) newest_is_known(r, actions);
-    else enter(r, LS_RECLAIMER_READING, actions);
+    if (r->search.candidate == ls_manifest_version(r->known))
+        newest_is_known(r, actions);
+    else
+        enter(r, LS_RECLAIMER_READING, actions);
 }
 
 static void read_replied(ls_reclaimer *r, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
@@ -217,7 +225,8 @@ static void read_replied(ls_reclaimer *r, const ls_store_reply *reply, int64_t n
     }
 }
 
-/* --- the two commits ---------------------------------------------------------------------------------------------------- */
+/* --- the two commits
+ * ---------------------------------------------------------------------------------------------------- */
 
 static ls_result put_version(ls_reclaimer *r, ls_reclaimer_goal goal, uint64_t low_watermark, uint64_t trim_step,
                              ls_actions *actions)
@@ -293,8 +302,10 @@ static ls_result confirmed(ls_reclaimer *r, ls_actions *actions)
     case LS_RECLAIMER_TRIM: return trim(r, actions);
     case LS_RECLAIMER_BEGIN: break;
     }
-    if (ls_manifest_row_count(r->known) == 0) stop(r, LS_RECLAIMER_REFUSED, actions);
-    else list_checkpoints(r, LS_RECLAIMER_LISTING, actions);
+    if (ls_manifest_row_count(r->known) == 0)
+        stop(r, LS_RECLAIMER_REFUSED, actions);
+    else
+        list_checkpoints(r, LS_RECLAIMER_LISTING, actions);
     return LS_OK;
 }
 
@@ -310,7 +321,8 @@ static ls_result confirm_replied(ls_reclaimer *r, const ls_store_reply *reply, i
     return result;
 }
 
-/* --- checkpoints -------------------------------------------------------------------------------------------------------- */
+/* --- checkpoints
+ * -------------------------------------------------------------------------------------------------------- */
 
 static int compare_marks(const void *left, const void *right)
 {
@@ -398,7 +410,8 @@ static ls_result checkpoints_listed(ls_reclaimer *r, const ls_store_reply *reply
     return LS_OK;
 }
 
-/* --- pages --------------------------------------------------------------------------------------------------------------- */
+/* --- pages
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static int compare_listed(const void *left, const void *right)
 {
@@ -411,8 +424,10 @@ static uint64_t lower_bound(const ls_reclaimer *r, const ls_key *key)
     uint64_t low = 0, high = r->page_count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (ls_key_compare(&r->page[middle].key, key) < 0) low = middle + 1;
-        else high = middle;
+        if (ls_key_compare(&r->page[middle].key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -435,11 +450,13 @@ static bool note_entries(void *context, uint64_t step, const ls_entry *entries, 
     return true;
 }
 
-/* Notes which objects of the page the known version names, and which it has passed: those of lower sequence in the same epoch. */
+/* Notes which objects of the page the known version names, and which it has passed: those of lower sequence in the same
+ * epoch. */
 static void compare_with_entries(ls_reclaimer *r)
 {
     if (r->page_count > 1) qsort(r->page, (size_t)r->page_count, sizeof *r->page, compare_listed);
-    ls_manifest_visit_entries(r->known, ls_manifest_trim_step(r->known), ls_manifest_end_step(r->known), note_entries, r);
+    ls_manifest_visit_entries(r->known, ls_manifest_trim_step(r->known), ls_manifest_end_step(r->known), note_entries,
+                              r);
     for (uint64_t i = r->page_count; i > 1; i--) {
         if (r->page[i - 1].passed && same_epoch(&r->page[i - 2], &r->page[i - 1].key)) r->page[i - 2].passed = true;
     }
@@ -473,10 +490,11 @@ static ls_result page_listed(ls_reclaimer *r, const ls_store_reply *reply)
     return LS_OK;
 }
 
-/* --- what goes ------------------------------------------------------------------------------------------------------------ */
+/* --- what goes
+ * ------------------------------------------------------------------------------------------------------------ */
 
-/* Can the known version's future name this object? Not if its epoch's set of entries is final (a higher epoch owns the row, or
- * the row is closed), or has passed its sequence: sequences of an epoch are committed in order. */
+/* Can the known version's future name this object? Not if its epoch's set of entries is final (a higher epoch owns the
+ * row, or the row is closed), or has passed its sequence: sequences of an epoch are committed in order. */
 static bool can_be_committed(const ls_reclaimer *r, const ls_listed *listed)
 {
     const ls_row *row = ls_manifest_row(r->known, ls_manifest_find_slot(r->known, listed->key.number));
@@ -523,8 +541,10 @@ static bool next_batch(ls_reclaimer *r, ls_delete_report *next)
 {
     ls_entry entry;
     if (r->next_step >= r->bound || !ls_manifest_entry(r->known, r->next_step, &entry)) return false;
-    *next = (ls_delete_report){.key = ls_key_data(entry.producer, entry.epoch, entry.sequence), .bytes = entry.size_bytes,
-                               .step = r->next_step++, .reason = LS_DELETE_BATCH};
+    *next = (ls_delete_report){.key = ls_key_data(entry.producer, entry.epoch, entry.sequence),
+                               .bytes = entry.size_bytes,
+                               .step = r->next_step++,
+                               .reason = LS_DELETE_BATCH};
     return true;
 }
 
@@ -614,7 +634,8 @@ static void delete_replied(ls_reclaimer *r, const ls_store_reply *reply, int64_t
     try_later(r, reply->retry_after_ns, now_ns);
 }
 
-/* --- from phase to phase --------------------------------------------------------------------------------------------------- */
+/* --- from phase to phase
+ * --------------------------------------------------------------------------------------------------- */
 
 static void begin_round(ls_reclaimer *r, ls_actions *actions)
 {
@@ -636,8 +657,10 @@ static void end_round(ls_reclaimer *r, int64_t now_ns, ls_actions *actions)
 
 static void look_for_orphans(ls_reclaimer *r, int64_t now_ns, ls_actions *actions)
 {
-    if (r->config.skip_orphans) end_round(r, now_ns, actions);
-    else enter_list(r, LS_RECLAIMER_LISTING_DATA, ls_key_data(0, 0, 0), actions);
+    if (r->config.skip_orphans)
+        end_round(r, now_ns, actions);
+    else
+        enter_list(r, LS_RECLAIMER_LISTING_DATA, ls_key_data(0, 0, 0), actions);
 }
 
 static void list_versions(ls_reclaimer *r, ls_actions *actions)
@@ -648,10 +671,14 @@ static void list_versions(ls_reclaimer *r, ls_actions *actions)
 static void raise_floor(ls_reclaimer *r, int64_t now_ns, ls_actions *actions)
 {
     r->report.floor = floor_wanted(r);
-    if (r->report.floor == 0) look_for_orphans(r, now_ns, actions);
-    else if (LS_MUTANT_IS(LS_MUTANT_NO_FLOOR)) list_versions(r, actions);
-    else if (r->config.dry_run) enter_list(r, LS_RECLAIMER_LISTING_FLOORS, ls_key_floor(0), actions);
-    else enter(r, LS_RECLAIMER_FLOOR, actions);
+    if (r->report.floor == 0)
+        look_for_orphans(r, now_ns, actions);
+    else if (LS_MUTANT_IS(LS_MUTANT_NO_FLOOR))
+        list_versions(r, actions);
+    else if (r->config.dry_run)
+        enter_list(r, LS_RECLAIMER_LISTING_FLOORS, ls_key_floor(0), actions);
+    else
+        enter(r, LS_RECLAIMER_FLOOR, actions);
 }
 
 static void floor_replied(ls_reclaimer *r, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
@@ -709,8 +736,10 @@ static ls_result go_on(ls_reclaimer *r, int64_t now_ns, ls_actions *actions)
     }
     if (!is_deleting(r) && !r->awaiting && now_ns >= r->retry_at_ns) {
         r->retry_at_ns = LS_NEVER_NS;
-        if (r->phase == LS_RECLAIMER_RESTING) begin_round(r, actions);
-        else send(r, actions);
+        if (r->phase == LS_RECLAIMER_RESTING)
+            begin_round(r, actions);
+        else
+            send(r, actions);
     }
     while (result == LS_OK && is_deleting(r) && room(actions)) {
         if (!delete_on(r, now_ns, actions)) break;
@@ -799,15 +828,17 @@ ls_result ls_reclaimer_step(ls_reclaimer *r, const ls_event *event, ls_actions *
     return result;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------- */
+/* --- life
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-ls_result ls_reclaimer_init(ls_reclaimer *r, const ls_protocol *protocol, const ls_reclaimer_config *config, uint64_t incarnation,
-                            ls_random random)
+ls_result ls_reclaimer_init(ls_reclaimer *r, const ls_protocol *protocol, const ls_reclaimer_config *config,
+                            uint64_t incarnation, ls_random random)
 {
     memset(r, 0, sizeof *r);
     r->phase = LS_RECLAIMER_STOPPED;
-    if (!protocol->floor_check || config->retention.keep_last < 1 || config->keep_versions < 1 || config->retry_ns < 1 ||
-        config->grace_ns < 0 || config->every_ns < 0 || config->delete_concurrency < 1 ||
+    if (!protocol->floor_check || config->retention.keep_last < 1 || config->keep_versions < 1 ||
+        config->retry_ns < 1 || config->grace_ns < 0 || config->every_ns < 0 || config->delete_concurrency < 1 ||
         config->delete_concurrency > LS_RECLAIMER_DELETES_MAX) {
         return LS_ERROR_INVALID;
     }
@@ -827,8 +858,10 @@ static void *twin(const void *array, uint64_t capacity, size_t size, bool *faile
 {
     if (array == NULL || capacity == 0) return NULL;
     void *copy = ls_allocate((size_t)capacity * size);
-    if (copy == NULL) *failed = true;
-    else memcpy(copy, array, (size_t)capacity * size);
+    if (copy == NULL)
+        *failed = true;
+    else
+        memcpy(copy, array, (size_t)capacity * size);
     return copy;
 }
 

@@ -11,18 +11,40 @@
  *
  * What a dead producer leaves: its manifest put. Its reads have no effect, and its uploads no reader: their names carry its epoch.
  *
- * An end is a state that no transition but a fault leaves. (A consumer that polls in vain comes back to the same state.)
+ * Reduction (config.reduced). Some requests are served as soon as they are in flight, before anything else may happen (their own faults
+ * are still tried):
+ *   an upload           nobody looks at a data object before a version names it (no list of data objects in the world), and that a batch's
+ *                       upload takes long is the same as that the batch came late. What is given up is told plainly: STOP, or a crash, while an
+ *                       upload is in flight. Worlds without --reduced have those.
+ *   a get of a version, or of a batch, that exists, in worlds where nothing is deleted: its answer is fixed already. The machine
+ *                       whose request it is can be given nothing in between but a batch or STOP, which commute with the list or probe
+ *                       before it just as well, or a crash, which is the same as one before that list.
+ * And of several deletes of one reclaimer in flight the oldest goes first: they have different names, and a reader sees at most one of them
+ * at a time. tests/explore/test_explore.c holds the reduced search to the whole one: same verdict, and the planted bugs are found.
+ *
+ * Reclaimers. Each makes one round. A version's name that was deleted may be won again by a put that lingered; what it holds is then no
+ * part of the history, and nobody may build on it. A delete is judged when it takes effect: never the newest version, never a batch
+ * that the newest version names at or above the watermark, nor one at or above a checkpoint that somebody was told is durable and the
+ * rule keeps. That no version names an orphan after it was deleted is I6. A consumer may be told that it is behind only when nothing
+ * protected it. The clocks of reclaimers and checkpoint makers jump to their own last wish: what waits does so for no reason here.
+ *
+ * An end is a state that no transition but a fault leaves. (A consumer's look for a version that is not there yet waits for it: it
+ * would only look again.) A world in which no path ends breaks a promise too.
  */
 #include "sim/explorer.h"
 
 #include "manifest/consumer.h"
 #include "manifest/invariants.h"
 #include "manifest/producer.h"
+#include "manifest/reclaimer.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define MACHINES_MAX (LS_EXPLORER_PRODUCERS_MAX + 2 * LS_EXPLORER_FAULTS_MAX + LS_EXPLORER_CONSUMERS_MAX)
+#define CHECKPOINTS_MAX (LS_EXPLORER_CHECKPOINTS_MAX + LS_EXPLORER_REWINDS_MAX)
+#define MACHINES_MAX                                                                                                 \
+    (LS_EXPLORER_PRODUCERS_MAX + 2 * LS_EXPLORER_FAULTS_MAX + LS_EXPLORER_CONSUMERS_MAX + LS_EXPLORER_REWINDS_MAX +       \
+     LS_EXPLORER_RECLAIMERS_MAX + CHECKPOINTS_MAX)
 #define VERSIONS_MAX 96u
 #define REQUESTS_MAX 96u
 #define OBJECTS_MAX 96u
@@ -34,6 +56,8 @@ typedef enum move {
     MOVE_SERVE = 1, /* carry out a request and deliver its reply */
     MOVE_BATCH,
     MOVE_STOP,
+    MOVE_CHECKPOINT, /* a consumer's trainer begins to save where it stands */
+    MOVE_REWIND,     /* it begins to go back to what it saved first */
     MOVE_FAULTS, /* from here on: faults */
     MOVE_DONE_UNKNOWN = MOVE_FAULTS,
     MOVE_NOT_DONE_UNKNOWN,
@@ -45,11 +69,21 @@ typedef enum move {
     MOVE_ZOMBIE
 } move;
 
+typedef enum machine_kind { PRODUCER = 0, CONSUMER, RECLAIMER, CHECKPOINTER } machine_kind;
+
 typedef struct machine {
-    ls_producer producer;
-    ls_consumer consumer;
+    union {
+        ls_producer producer;
+        ls_consumer consumer;
+        ls_reclaimer reclaimer;
+        ls_checkpointer checkpointer;
+    };
+    machine_kind kind;
     uint32_t next_batch;
-    bool is_consumer;
+    uint32_t master;      /* checkpointer: the consumer that it works for */
+    uint64_t saved;       /* consumer: it saved where it stood when it stood here */
+    bool pinned;          /* consumer: it went back, and what it reads is pinned */
+    bool ended;           /* consumer: it was told that it is behind */
     bool superseded; /* a later incarnation was started */
     bool dead;
     bool stop_given;
@@ -65,13 +99,24 @@ typedef struct object {
     uint64_t size_bytes;
 } object;
 
+/* A checkpoint that somebody was told is durable. */
+typedef struct promise {
+    uint64_t number, step;
+    uint32_t kind;
+} promise;
+
 typedef struct world {
     const ls_explorer_config *config;
     const ls_protocol *protocol;
     ls_invariants checker;
     uint32_t machine_count, version_count, flight_count, object_count;
-    uint32_t crashes, zombies, ambiguous, lingering; /* left */
+    uint32_t crashes, zombies, ambiguous, lingering, checkpoints, rewinds; /* left */
     uint32_t incarnations;
+    uint32_t promise_count;
+    uint64_t newest_auto; /* the greatest number of an auto checkpoint that ever was durable */
+    promise promises[CHECKPOINTS_MAX];
+    bool gone[VERSIONS_MAX];  /* version v's object was deleted */
+    bool after[VERSIONS_MAX]; /* version[v - 1] is what a late winner put under a deleted name: no part of the history */
     const ls_manifest *version[VERSIONS_MAX]; /* version[v - 1] */
     flight in_flight[REQUESTS_MAX];
     object objects[OBJECTS_MAX];
@@ -98,12 +143,21 @@ static bool object_exists(void *context, const ls_key *key, uint64_t size_bytes)
     return false;
 }
 
+static void machine_clear(machine *m)
+{
+    switch (m->kind) {
+    case PRODUCER: ls_producer_clear(&m->producer); break;
+    case CONSUMER: ls_consumer_clear(&m->consumer); break;
+    case RECLAIMER: ls_reclaimer_clear(&m->reclaimer); break;
+    case CHECKPOINTER: ls_checkpointer_clear(&m->checkpointer); break;
+    }
+}
+
 static void world_free(world *w)
 {
     if (w == NULL) return;
     for (uint32_t i = 0; i < w->machine_count; i++) {
-        if (w->machines[i].is_consumer) ls_consumer_clear(&w->machines[i].consumer);
-        else ls_producer_clear(&w->machines[i].producer);
+        machine_clear(&w->machines[i]);
     }
     for (uint32_t i = 0; i < w->version_count; i++) ls_manifest_release(w->version[i]);
     for (uint32_t i = 0; i < w->flight_count; i++) {
@@ -117,6 +171,21 @@ static void world_free(world *w)
 static const ls_manifest *retained(const ls_manifest *manifest)
 {
     return manifest == NULL ? NULL : ls_manifest_retain(manifest);
+}
+
+static ls_result machine_copy(const machine *from, machine *m)
+{
+    *m = *from;
+    switch (from->kind) {
+    case PRODUCER: return ls_producer_copy(&from->producer, &m->producer);
+    case RECLAIMER: return ls_reclaimer_copy(&from->reclaimer, &m->reclaimer);
+    case CHECKPOINTER: ls_checkpointer_copy(&from->checkpointer, &m->checkpointer); return LS_OK;
+    case CONSUMER:
+        retained(m->consumer.known);
+        retained(m->consumer.unconfirmed);
+        return LS_OK;
+    }
+    return LS_OK;
 }
 
 static world *world_copy(const world *from)
@@ -135,12 +204,7 @@ static world *world_copy(const world *from)
         retained(w->in_flight[i].request.known);
     }
     for (uint32_t i = 0; i < from->machine_count; i++) {
-        machine *m = &w->machines[i];
-        *m = from->machines[i];
-        if (m->is_consumer) {
-            retained(m->consumer.known);
-            retained(m->consumer.unconfirmed);
-        } else if (ls_producer_copy(&from->machines[i].producer, &m->producer) != LS_OK) {
+        if (machine_copy(&from->machines[i], &w->machines[i]) != LS_OK) {
             w->machine_count = i;
             world_free(w);
             return NULL;
@@ -252,6 +316,61 @@ static void add_consumer(hash *h, const ls_consumer *c)
                (uint64_t)c->started << 3 | (uint64_t)c->stopped << 4 | (uint64_t)c->stopping << 5);
 }
 
+static void add_reclaimer(hash *h, const ls_reclaimer *r)
+{
+    add(h, (uint64_t)r->phase << 16 | (uint64_t)r->goal << 8 | r->end);
+    add(h, r->incarnation);
+    if (r->phase == LS_RECLAIMER_STOPPED) return;
+    add_manifest(h, r->known);
+    add_manifest(h, r->attempt);
+    if (r->phase == LS_RECLAIMER_FINDING || r->phase == LS_RECLAIMER_READING) add_search(h, &r->search);
+    for (uint64_t i = 0; i < r->mark_count; i++) {
+        add(h, r->marks[i].number);
+        add(h, r->marks[i].step << 8 | (uint64_t)r->marks[i].kind << 1 | r->marks[i].kept);
+    }
+    for (uint64_t i = 0; i < r->before_count; i++) add(h, r->before[i].number << 1 | r->before[i].kept);
+    for (uint64_t i = r->page_next; i < r->page_count; i++) {
+        add(h, r->page[i].key.number);
+        add(h, (uint64_t)r->page[i].key.epoch << 32 | r->page[i].key.sequence << 2 | (uint64_t)r->page[i].named << 1 | r->page[i].passed);
+    }
+    add(h, r->attempt_number);
+    add(h, r->watermark);
+    add(h, r->bound);
+    add(h, r->trimmed_below);
+    add(h, r->next_step);
+    add(h, r->next_mark);
+    add(h, r->report.floor);
+    add(h, (uint64_t)r->deletes_in_flight << 32 | r->deletes_to_repeat);
+    add(h, (uint64_t)r->awaiting << 2 | (uint64_t)r->more << 1 | r->stopping);
+}
+
+static void add_checkpointer(hash *h, const ls_checkpointer *c)
+{
+    add(h, (uint64_t)c->phase << 8 | c->config.kind);
+    add(h, c->config.step);
+    if (c->phase == LS_CHECKPOINTER_STOPPED) return;
+    add_manifest(h, c->known);
+    if (c->phase == LS_CHECKPOINTER_FINDING || c->phase == LS_CHECKPOINTER_READING) add_search(h, &c->search);
+    add(h, c->key.number);
+    add(h, c->greatest);
+}
+
+static void add_machine(hash *h, const machine *m)
+{
+    add(h, (uint64_t)m->kind << 56 | (uint64_t)m->master << 40 | (uint64_t)m->next_batch << 8 | (uint64_t)m->ended << 5 |
+               (uint64_t)m->pinned << 4 | (uint64_t)m->superseded << 1 | (uint64_t)m->dead | (uint64_t)m->stop_given << 2);
+    if (m->dead) return;
+    switch (m->kind) {
+    case PRODUCER: add_producer(h, &m->producer); break;
+    case CONSUMER:
+        add(h, m->saved);
+        add_consumer(h, &m->consumer);
+        break;
+    case RECLAIMER: add_reclaimer(h, &m->reclaimer); break;
+    case CHECKPOINTER: add_checkpointer(h, &m->checkpointer); break;
+    }
+}
+
 static hash flight_hash(const flight *f)
 {
     hash h = {1, 2};
@@ -268,19 +387,43 @@ static hash flight_hash(const flight *f)
     return h;
 }
 
-/* The oldest version whose content anybody may still read: a search only ever goes up from its candidate. */
+/* The oldest version whose content a machine may still read: a search only ever goes up from its candidate. */
+static uint64_t oldest_read_by(const machine *m)
+{
+    const ls_search *search = NULL;
+    const ls_manifest *known = NULL;
+    switch (m->kind) {
+    case PRODUCER:
+        if (m->producer.phase == LS_PRODUCER_STOPPED) return UINT64_MAX;
+        known = m->producer.known;
+        if (m->producer.phase == LS_PRODUCER_FINDING || m->producer.phase == LS_PRODUCER_READING) search = &m->producer.search;
+        break;
+    case CONSUMER:
+        if (m->consumer.stopped) return UINT64_MAX;
+        known = m->consumer.known;
+        if (m->consumer.finding || m->consumer.reading) search = &m->consumer.search;
+        break;
+    case RECLAIMER:
+        if (m->reclaimer.phase == LS_RECLAIMER_STOPPED) return UINT64_MAX;
+        known = m->reclaimer.known;
+        if (m->reclaimer.phase == LS_RECLAIMER_FINDING || m->reclaimer.phase == LS_RECLAIMER_READING) search = &m->reclaimer.search;
+        break;
+    case CHECKPOINTER:
+        if (m->checkpointer.phase == LS_CHECKPOINTER_STOPPED) return UINT64_MAX;
+        known = m->checkpointer.known;
+        if (m->checkpointer.phase == LS_CHECKPOINTER_FINDING || m->checkpointer.phase == LS_CHECKPOINTER_READING) {
+            search = &m->checkpointer.search;
+        }
+        break;
+    }
+    return search != NULL ? search->candidate : known == NULL ? 0 : ls_manifest_version(known);
+}
+
 static uint64_t oldest_read(const world *w)
 {
     uint64_t oldest = w->version_count;
     for (uint32_t i = 0; i < w->machine_count; i++) {
-        const machine *m = &w->machines[i];
-        const ls_producer *p = &m->producer;
-        const ls_consumer *c = &m->consumer;
-        if (m->dead || (m->is_consumer ? c->stopped : p->phase == LS_PRODUCER_STOPPED)) continue;
-        bool searches = m->is_consumer ? c->finding || c->reading
-                                       : p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING;
-        const ls_search *search = m->is_consumer ? &c->search : &p->search;
-        uint64_t version = searches ? search->candidate : ls_manifest_version(m->is_consumer ? c->known : p->known);
+        uint64_t version = w->machines[i].dead ? UINT64_MAX : oldest_read_by(&w->machines[i]);
         if (version < oldest) oldest = version;
     }
     return oldest == 0 ? 1 : oldest;
@@ -290,17 +433,20 @@ static uint64_t oldest_read(const world *w)
 static hash world_hash(const world *w)
 {
     hash h = {3, 4}, sum = {0, 0};
-    add(&h, (uint64_t)w->crashes << 24 | (uint64_t)w->zombies << 16 | (uint64_t)w->ambiguous << 8 | w->lingering);
+    add(&h, (uint64_t)w->checkpoints << 40 | (uint64_t)w->rewinds << 32 | (uint64_t)w->crashes << 24 | (uint64_t)w->zombies << 16 |
+                (uint64_t)w->ambiguous << 8 | w->lingering);
     add(&h, w->version_count);
-    for (uint64_t v = oldest_read(w); v <= w->version_count; v++) add_manifest(&h, w->version[v - 1]);
-    for (uint32_t i = 0; i < w->machine_count; i++) {
-        const machine *m = &w->machines[i];
-        add(&h, (uint64_t)m->next_batch << 4 | (uint64_t)m->superseded << 1 | (uint64_t)m->dead |
-                    (uint64_t)m->stop_given << 2);
-        if (m->dead) continue;
-        if (m->is_consumer) add_consumer(&h, &m->consumer);
-        else add_producer(&h, &m->producer);
+    add(&h, w->newest_auto);
+    for (uint32_t i = 0; i < w->promise_count; i++) {
+        add(&h, w->promises[i].number);
+        add(&h, w->promises[i].step << 8 | w->promises[i].kind);
     }
+    uint64_t oldest = oldest_read(w);
+    for (uint64_t v = 1; v <= w->version_count; v++) {
+        if (w->gone[v - 1]) add(&h, v);
+        else if (v >= oldest || w->after[v - 1]) add_manifest(&h, w->version[v - 1]);
+    }
+    for (uint32_t i = 0; i < w->machine_count; i++) add_machine(&h, &w->machines[i]);
     for (uint32_t i = 0; i < w->flight_count; i++) {
         hash f = flight_hash(&w->in_flight[i]);
         sum.a += f.a;
@@ -308,6 +454,7 @@ static hash world_hash(const world *w)
     }
     for (uint32_t i = 0; i < w->object_count; i++) {
         hash o = {5, 6};
+        add(&o, w->objects[i].key.kind);
         add(&o, w->objects[i].key.number);
         add(&o, w->objects[i].key.epoch);
         add(&o, w->objects[i].key.sequence);
@@ -363,10 +510,43 @@ static bool has_live_twin(const world *w, uint32_t index)
 {
     for (uint32_t i = 0; i < w->machine_count; i++) {
         const machine *m = &w->machines[i];
-        bool twin = i != index && !m->is_consumer && m->producer.producer == w->machines[index].producer.producer;
+        bool twin = i != index && m->kind == PRODUCER && m->producer.producer == w->machines[index].producer.producer;
         if (twin && !m->dead && m->producer.end != LS_PRODUCER_FENCED) return true;
     }
     return false;
+}
+
+/* A consumer may be told that its step is gone when nothing protected it: it stands below the watermark and has no pin. */
+static ls_result judge_behind(const world *w, machine *m, ls_error *error)
+{
+    const ls_manifest *head = w->checker.head;
+    m->ended = true;
+    if (!m->pinned && head != NULL && m->consumer.cursor < ls_manifest_low_watermark(head)) return LS_OK;
+    return ls_fail(error, LS_ERROR_VIOLATED, "a consumer at step %" PRIu64 "%s was told that it is gone; the watermark is %" PRIu64,
+                   m->consumer.cursor, m->pinned ? ", which a checkpoint pins," : "",
+                   head == NULL ? 0 : ls_manifest_low_watermark(head));
+}
+
+static ls_result go_back(world *w, uint32_t index, uint64_t to_step, ls_error *error);
+
+static bool has_object(const world *w, const ls_key *key)
+{
+    for (uint32_t i = 0; i < w->object_count; i++) {
+        if (ls_key_compare(&w->objects[i].key, key) == 0) return true;
+    }
+    return false;
+}
+
+/* A checkpoint was called durable: it must be there, and hold from now on. Who goes back starts to read anew. */
+static ls_result keep_promise(world *w, machine *m, const ls_checkpoint_report *report, ls_error *error)
+{
+    if (!has_object(w, &report->key)) {
+        return ls_fail(error, LS_ERROR_VIOLATED, "a checkpoint of step %" PRIu64 " was called durable and is not there",
+                       report->key.sequence);
+    }
+    if (w->promise_count == CHECKPOINTS_MAX) return ls_fail(error, LS_ERROR_LIMIT, "too many checkpoints");
+    w->promises[w->promise_count++] = (promise){report->key.number, report->key.sequence, report->key.epoch};
+    return report->key.epoch == LS_CHECKPOINT_PIN ? go_back(w, m->master, report->key.sequence, error) : LS_OK;
 }
 
 static ls_result act(world *w, uint32_t index, const ls_action *action, uint64_t *next_step, ls_error *error)
@@ -388,10 +568,15 @@ static ls_result act(world *w, uint32_t index, const ls_action *action, uint64_t
                            action->step.step);
         }
         return check_step(w, &action->step, error);
-    case LS_ACTION_BEHIND:
-        return ls_fail(error, LS_ERROR_VIOLATED, "a consumer was told that data is gone; nothing was ever deleted");
-    case LS_ACTION_CHECKPOINTED:
+    case LS_ACTION_BEHIND: return judge_behind(w, m, error);
+    case LS_ACTION_CHECKPOINTED: return keep_promise(w, m, &action->checkpoint, error);
     case LS_ACTION_GAVE_UP:
+        if (action->checkpoint.low_watermark > action->checkpoint.key.sequence ||
+            action->checkpoint.end_step < action->checkpoint.key.sequence) {
+            return LS_OK;
+        }
+        return ls_fail(error, LS_ERROR_VIOLATED, "a checkpoint of step %" PRIu64 " was given up, and nothing speaks against it",
+                       action->checkpoint.key.sequence);
     case LS_ACTION_WOULD_DELETE:
     case LS_ACTION_RECLAIMED:
     case LS_ACTION_REFUSED:
@@ -402,15 +587,37 @@ static ls_result act(world *w, uint32_t index, const ls_action *action, uint64_t
     return LS_OK;
 }
 
+static ls_result machine_step(machine *m, const ls_event *event, ls_actions *actions)
+{
+    switch (m->kind) {
+    case PRODUCER: return ls_producer_step(&m->producer, event, actions);
+    case CONSUMER: return ls_consumer_step(&m->consumer, event, actions);
+    case RECLAIMER: return ls_reclaimer_step(&m->reclaimer, event, actions);
+    case CHECKPOINTER: return ls_checkpointer_step(&m->checkpointer, event, actions);
+    }
+    return LS_ERROR_INVALID;
+}
+
+/* What waits does so for no reason that matters here: its time has come. (A reclaimer's and a checkpointer's clock is its own last wish.) */
+static int64_t wake_of(const machine *m)
+{
+    switch (m->kind) {
+    case PRODUCER: return m->producer.wake_ns;
+    case CONSUMER: return m->consumer.wake_ns;
+    case RECLAIMER: return m->reclaimer.phase == LS_RECLAIMER_STOPPED ? LS_NEVER_NS : m->reclaimer.wake_ns;
+    case CHECKPOINTER: return m->checkpointer.phase == LS_CHECKPOINTER_STOPPED ? LS_NEVER_NS : m->checkpointer.wake_ns;
+    }
+    return LS_NEVER_NS;
+}
+
 static ls_result step(world *w, uint32_t index, const ls_event *event, ls_error *error)
 {
     machine *m = &w->machines[index];
     ls_event next = *event;
     for (;;) {
         ls_actions actions;
-        uint64_t next_step = m->consumer.cursor;
-        ls_result result = m->is_consumer ? ls_consumer_step(&m->consumer, &next, &actions)
-                                          : ls_producer_step(&m->producer, &next, &actions);
+        uint64_t next_step = m->kind == CONSUMER ? m->consumer.cursor : 0;
+        ls_result result = machine_step(m, &next, &actions);
         if (result == LS_ERROR_INVALID) {
             return ls_fail(error, LS_ERROR_VIOLATED, "machine %u made a commit, or was given an event, that makes no "
                            "sense in its state", index);
@@ -424,9 +631,10 @@ static ls_result step(world *w, uint32_t index, const ls_event *event, ls_error 
             if (acted != LS_OK) result = acted;
         }
         if (result != LS_OK) return result;
-        int64_t wake_ns = m->is_consumer ? m->consumer.wake_ns : m->producer.wake_ns;
-        if (wake_ns > 0) return LS_OK;
-        next = (ls_event){.kind = LS_EVENT_TIMER};
+        int64_t wake_ns = wake_of(m);
+        bool due = m->kind == RECLAIMER || m->kind == CHECKPOINTER ? wake_ns != LS_NEVER_NS : wake_ns <= 0;
+        if (!due) return LS_OK;
+        next = (ls_event){.kind = LS_EVENT_TIMER, .now_ns = wake_ns > 0 ? wake_ns : 0};
     }
 }
 
@@ -440,36 +648,94 @@ static ls_result start_producer(world *w, uint64_t id, ls_error *error)
     return step(w, index, &(ls_event){.kind = LS_EVENT_START}, error);
 }
 
-static ls_result start_consumer(world *w, ls_error *error)
+/* Room for one more machine of that kind, zeroed; NULL when there is none. */
+static machine *add_machine_of(world *w, machine_kind kind, ls_error *error)
 {
-    uint32_t index = w->machine_count;
-    machine *m = &w->machines[index];
+    if (w->machine_count == MACHINES_MAX) {
+        ls_fail(error, LS_ERROR_LIMIT, "too many machines");
+        return NULL;
+    }
+    machine *m = &w->machines[w->machine_count];
     memset(m, 0, sizeof *m);
-    m->is_consumer = true;
+    m->kind = kind;
+    return m;
+}
+
+static ls_result start_consumer(world *w, uint64_t first_step, bool pinned, ls_error *error)
+{
+    machine *m = add_machine_of(w, CONSUMER, error);
+    if (m == NULL) return LS_ERROR_LIMIT;
     ls_consumer_config config = {.window = 2, .follow = true};
-    if (ls_consumer_init(&m->consumer, w->protocol, &config, 0) != LS_OK) {
+    if (ls_consumer_init(&m->consumer, w->protocol, &config, first_step) != LS_OK) {
         return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
     }
-    w->machine_count++;
-    return step(w, index, &(ls_event){.kind = LS_EVENT_START}, error);
+    m->pinned = pinned;
+    m->saved = first_step;
+    return step(w, w->machine_count++, &(ls_event){.kind = LS_EVENT_START}, error);
+}
+
+static ls_result start_reclaimer(world *w, ls_error *error)
+{
+    machine *m = add_machine_of(w, RECLAIMER, error);
+    if (m == NULL) return LS_ERROR_LIMIT;
+    ls_reclaimer_config config = {.retention = {.keep_last = 1}, .retry_ns = 1, .delete_concurrency = 2, .keep_versions = 1,
+                                  .skip_orphans = !w->config->orphans};
+    uint64_t incarnation = UINT64_C(1000) + ++w->incarnations;
+    if (ls_reclaimer_init(&m->reclaimer, w->protocol, &config, incarnation, ls_random_open(1, 0, LS_RANDOM_TEST, incarnation)) != LS_OK) {
+        return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
+    }
+    return step(w, w->machine_count++, &(ls_event){.kind = LS_EVENT_START}, error);
+}
+
+static ls_result start_checkpointer(world *w, uint32_t master, uint64_t at_step, ls_checkpoint_kind kind, ls_error *error)
+{
+    machine *m = add_machine_of(w, CHECKPOINTER, error);
+    if (m == NULL) return LS_ERROR_LIMIT;
+    ls_checkpointer_config config = {.step = at_step, .kind = kind, .body_bytes = 72, .retry_ns = 1};
+    uint64_t entity = 100 + ++w->incarnations;
+    if (ls_checkpointer_init(&m->checkpointer, w->protocol, &config, NULL, ls_random_open(1, 0, LS_RANDOM_TEST, entity)) != LS_OK) {
+        return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
+    }
+    m->master = master;
+    return step(w, w->machine_count++, &(ls_event){.kind = LS_EVENT_START}, error);
+}
+
+/* The requests of a machine that is no more: what has an effect may have it later, the rest is forgotten. */
+static void abandon_flights(world *w, uint32_t index)
+{
+    for (uint32_t i = w->flight_count; i-- > 0;) {
+        flight *f = &w->in_flight[i];
+        if (f->owner != index) continue;
+        bool lands = (f->request.operation == LS_PUT && f->request.key.kind != LS_OBJECT_DATA) || f->request.operation == LS_DELETE;
+        f->owner = NOBODY;
+        if (!lands) drop_flight(w, i);
+    }
+}
+
+static ls_result go_back(world *w, uint32_t index, uint64_t to_step, ls_error *error)
+{
+    w->machines[index].dead = true;
+    abandon_flights(w, index);
+    return start_consumer(w, to_step, true, error);
 }
 
 /* --- the store ----------------------------------------------------------------------------------------------------------- */
 
-static ls_result put_effect(world *w, ls_store_request *request, ls_reply_status *status, ls_error *error)
+/* The name of a version is taken by what was put there first; when that was deleted, by a late winner, whose content is no
+ * part of the history. */
+static ls_result put_version(world *w, ls_store_request *request, ls_reply_status *status, ls_error *error)
 {
-    *status = LS_REPLY_OK;
-    if (request->key.kind == LS_OBJECT_DATA) {
-        for (uint32_t i = 0; i < w->object_count; i++) {
-            if (ls_key_compare(&w->objects[i].key, &request->key) == 0) *status = LS_REPLY_EXISTS;
-        }
-        if (*status == LS_REPLY_EXISTS) return LS_OK;
-        if (w->object_count == OBJECTS_MAX) return ls_fail(error, LS_ERROR_LIMIT, "more than %u objects", OBJECTS_MAX);
-        w->objects[w->object_count++] = (object){request->key, request->body_bytes};
+    uint64_t number = request->key.number;
+    if (number <= w->version_count && !w->gone[number - 1]) {
+        *status = LS_REPLY_EXISTS;
         return LS_OK;
     }
-    if (request->key.number <= w->version_count) {
-        *status = LS_REPLY_EXISTS;
+    if (number <= w->version_count) {
+        ls_manifest_release(w->version[number - 1]);
+        w->gone[number - 1] = false;
+        w->after[number - 1] = true;
+        w->version[number - 1] = request->manifest;
+        request->manifest = NULL;
         return LS_OK;
     }
     if (w->version_count == VERSIONS_MAX) return ls_fail(error, LS_ERROR_LIMIT, "more than %u versions", VERSIONS_MAX);
@@ -480,22 +746,116 @@ static ls_result put_effect(world *w, ls_store_request *request, ls_reply_status
     return LS_OK;
 }
 
-static void list(const world *w, const ls_store_request *request, ls_store_reply *reply)
+static ls_result put_effect(world *w, ls_store_request *request, ls_reply_status *status, ls_error *error)
 {
-    uint64_t after = request->key.number;
-    if (request->key.kind != LS_OBJECT_MANIFEST || after >= w->version_count) return;
-    reply->list_count = w->version_count - after;
-    if (reply->list_count > request->list_limit) {
-        reply->list_count = request->list_limit;
-        reply->list_truncated = true;
+    *status = LS_REPLY_OK;
+    const ls_key *key = &request->key;
+    if (key->kind == LS_OBJECT_MANIFEST) return put_version(w, request, status, error);
+    if (has_object(w, key)) {
+        *status = LS_REPLY_EXISTS;
+        return LS_OK;
     }
-    reply->list_last = ls_key_manifest(after + reply->list_count);
+    if (w->object_count == OBJECTS_MAX) return ls_fail(error, LS_ERROR_LIMIT, "more than %u objects", OBJECTS_MAX);
+    w->objects[w->object_count++] = (object){*key, request->body_bytes};
+    if (key->kind == LS_OBJECT_CHECKPOINT && key->epoch == LS_CHECKPOINT_AUTO && key->number > w->newest_auto) {
+        w->newest_auto = key->number;
+    }
+    return LS_OK;
+}
+
+/* A batch that the newest version names is about to go: is it below the watermark and below everything that was promised? The
+ * rule keeps the newest auto checkpoint and every pinned one. */
+static ls_result judge_deletion(const world *w, const ls_key *key, ls_error *error)
+{
+    const ls_manifest *head = w->checker.head;
+    uint64_t end = head == NULL ? 0 : ls_manifest_end_step(head);
+    for (uint64_t at = head == NULL ? 0 : ls_manifest_trim_step(head); at < end; at++) {
+        ls_entry entry;
+        if (!ls_manifest_entry(head, at, &entry) || entry.producer != key->number || entry.epoch != key->epoch ||
+            entry.sequence != key->sequence) {
+            continue;
+        }
+        if (at >= ls_manifest_low_watermark(head)) {
+            return ls_fail(error, LS_ERROR_VIOLATED, "the batch of step %" PRIu64 " is deleted; the watermark is %" PRIu64, at,
+                           ls_manifest_low_watermark(head));
+        }
+        for (uint32_t i = 0; i < w->promise_count; i++) {
+            const promise *p = &w->promises[i];
+            bool holds = ls_checkpoint_is_pinned(p->kind) || p->number == w->newest_auto;
+            if (!holds || at < p->step) continue;
+            return ls_fail(error, LS_ERROR_VIOLATED, "the batch of step %" PRIu64 " is deleted; a checkpoint of step %" PRIu64
+                           " that is kept was called durable", at, p->step);
+        }
+    }
+    return LS_OK;
+}
+
+static ls_result delete_effect(world *w, const ls_store_request *request, ls_reply_status *status, ls_error *error)
+{
+    const ls_key *key = &request->key;
+    *status = LS_REPLY_OK;
+    if (key->kind == LS_OBJECT_MANIFEST) {
+        if (key->number == w->version_count) {
+            return ls_fail(error, LS_ERROR_VIOLATED, "version %" PRIu64 " is deleted; it is the newest", key->number);
+        }
+        if (key->number >= 1 && key->number < w->version_count) w->gone[key->number - 1] = true;
+        return LS_OK;
+    }
+    for (uint32_t i = 0; i < w->object_count; i++) {
+        if (ls_key_compare(&w->objects[i].key, key) != 0) continue;
+        w->objects[i] = w->objects[--w->object_count];
+        return key->kind == LS_OBJECT_DATA ? judge_deletion(w, key, error) : LS_OK;
+    }
+    return LS_OK;
+}
+
+#define NAMES_MAX (VERSIONS_MAX + OBJECTS_MAX)
+
+typedef struct name_list {
+    ls_key keys[NAMES_MAX];
+    uint64_t bytes[NAMES_MAX];
+    int64_t ages_ns[NAMES_MAX]; /* nothing here is young: the grace time has passed */
+} name_list;
+
+static void add_name(name_list *names, uint64_t *count, const ls_key *key, uint64_t bytes)
+{
+    uint64_t at = *count;
+    while (at > 0 && ls_key_compare(&names->keys[at - 1], key) > 0) {
+        names->keys[at] = names->keys[at - 1];
+        names->bytes[at] = names->bytes[at - 1];
+        at--;
+    }
+    names->keys[at] = *key;
+    names->bytes[at] = bytes;
+    names->ages_ns[(*count)++] = LS_NEVER_NS / 2;
+}
+
+static void list(const world *w, const ls_store_request *request, ls_store_reply *reply, name_list *names)
+{
+    uint64_t count = 0;
+    if (request->key.kind == LS_OBJECT_MANIFEST) {
+        for (uint64_t v = request->key.number + 1; v <= w->version_count; v++) {
+            ls_key key = ls_key_manifest(v);
+            if (!w->gone[v - 1]) add_name(names, &count, &key, ls_manifest_encoded_bytes(w->version[v - 1]));
+        }
+    }
+    for (uint32_t i = 0; i < w->object_count; i++) {
+        const object *o = &w->objects[i];
+        if (o->key.kind == request->key.kind && ls_key_compare(&o->key, &request->key) > 0) add_name(names, &count, &o->key, o->size_bytes);
+    }
+    reply->list_truncated = count > request->list_limit;
+    reply->list_count = reply->list_truncated ? request->list_limit : count;
+    if (reply->list_count > 0) reply->list_last = names->keys[reply->list_count - 1];
+    if (!request->list_names) return;
+    reply->list_keys = names->keys;
+    reply->list_bytes = names->bytes;
+    reply->list_ages_ns = names->ages_ns;
 }
 
 static void get_manifest(const world *w, const ls_store_request *request, ls_store_reply *reply)
 {
     uint64_t version = request->key.number;
-    if (version == 0 || version > w->version_count) {
+    if (version == 0 || version > w->version_count || w->gone[version - 1]) {
         reply->status = LS_REPLY_NOT_FOUND;
         return;
     }
@@ -508,11 +868,13 @@ static void get_manifest(const world *w, const ls_store_request *request, ls_sto
     if (request->range == LS_RANGE_WHOLE || request->range_bytes >= needed) reply->manifest = retained(manifest);
 }
 
-static void get_data(const world *w, const ls_store_request *request, ls_store_reply *reply)
+static void get_object(const world *w, const ls_store_request *request, ls_store_reply *reply)
 {
     reply->status = LS_REPLY_NOT_FOUND;
     for (uint32_t i = 0; i < w->object_count; i++) {
-        if (ls_key_compare(&w->objects[i].key, &request->key) == 0) reply->status = LS_REPLY_OK;
+        if (ls_key_compare(&w->objects[i].key, &request->key) != 0) continue;
+        reply->status = LS_REPLY_OK;
+        reply->object_bytes = w->objects[i].size_bytes;
     }
     if (reply->status == LS_REPLY_OK && request->range == LS_RANGE_SUFFIX) {
         reply->slice = request->slice;
@@ -520,21 +882,35 @@ static void get_data(const world *w, const ls_store_request *request, ls_store_r
     }
 }
 
-static ls_result effect(world *w, ls_store_request *request, ls_store_reply *reply, ls_error *error)
+static ls_result effect(world *w, ls_store_request *request, ls_store_reply *reply, name_list *names, ls_error *error)
 {
     if (request->operation == LS_PUT) return put_effect(w, request, &reply->status, error);
-    if (request->operation == LS_LIST) list(w, request, reply);
-    else if (request->key.kind == LS_OBJECT_DATA) get_data(w, request, reply);
-    else get_manifest(w, request, reply);
+    if (request->operation == LS_DELETE) return delete_effect(w, request, &reply->status, error);
+    if (request->operation == LS_LIST) list(w, request, reply, names);
+    else if (request->key.kind == LS_OBJECT_MANIFEST) get_manifest(w, request, reply);
+    else get_object(w, request, reply);
     return LS_OK;
 }
 
 /* --- transitions ------------------------------------------------------------------------------------------------------- */
 
+/* A consumer's look for what is not there yet: it would only look again. */
+static bool is_idle_look(const world *w, const flight *f)
+{
+    if (f->owner == NOBODY || w->machines[f->owner].kind != CONSUMER) return false;
+    const ls_consumer *c = &w->machines[f->owner].consumer;
+    const ls_store_request *r = &f->request;
+    if (!c->finding || c->known == NULL || ls_manifest_version(c->known) != w->version_count) return false;
+    uint64_t next = r->operation == LS_LIST ? r->key.number + 1 : r->key.number;
+    return r->key.kind == LS_OBJECT_MANIFEST && next == w->version_count + 1;
+}
+
 static bool may_be(const world *w, move kind, const flight *f)
 {
-    bool put = f->request.operation == LS_PUT, manifest = f->request.key.kind == LS_OBJECT_MANIFEST;
+    bool put = f->request.operation == LS_PUT || f->request.operation == LS_DELETE;
+    bool manifest = f->request.operation == LS_PUT && f->request.key.kind == LS_OBJECT_MANIFEST;
     if (f->owner == NOBODY) return kind == MOVE_LAND;
+    if (is_idle_look(w, f)) return false;
     switch (kind) {
     case MOVE_SERVE: return true;
     case MOVE_DONE_UNKNOWN: return put && w->ambiguous > 0;
@@ -546,9 +922,26 @@ static bool may_be(const world *w, move kind, const flight *f)
     }
 }
 
+/* A trainer saves where it stands, one checkpoint at a time; it goes back to the first that it was told is durable. */
+static bool consumer_may(const world *w, move kind, const machine *m)
+{
+    bool busy = false;
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *c = &w->machines[i];
+        busy = busy || (c->kind == CHECKPOINTER && !c->dead && c->checkpointer.phase != LS_CHECKPOINTER_STOPPED);
+    }
+    if (busy || m->consumer.stopped) return false;
+    if (kind == MOVE_CHECKPOINT) return w->checkpoints > 0 && m->consumer.cursor > m->saved;
+    return kind == MOVE_REWIND && w->rewinds > 0 && w->promise_count > 0 && w->promises[0].step <= m->consumer.cursor;
+}
+
 static bool may_do(const world *w, move kind, const machine *m)
 {
-    if (m->is_consumer || m->dead || m->producer.phase == LS_PRODUCER_STOPPED) return false;
+    if (m->dead) return false;
+    if (m->kind == CONSUMER) return consumer_may(w, kind, m);
+    if (m->kind == RECLAIMER) return kind == MOVE_CRASH && w->crashes > 0 && m->reclaimer.phase != LS_RECLAIMER_STOPPED;
+    if (m->kind == CHECKPOINTER) return kind == MOVE_CRASH && w->crashes > 0 && m->checkpointer.phase != LS_CHECKPOINTER_STOPPED;
+    if (m->producer.phase == LS_PRODUCER_STOPPED) return false;
     bool all = m->next_batch == w->config->batches;
     switch (kind) {
     case MOVE_BATCH: return !all && ls_producer_has_room(&m->producer);
@@ -564,14 +957,52 @@ static bool is_of_request(move kind)
     return kind == MOVE_SERVE || (kind >= MOVE_DONE_UNKNOWN && kind <= MOVE_LAND);
 }
 
-/* All that can happen now, faults last. */
+/* A request whose answer nobody else can change, and which changes nobody else's: see "Reduction" above. */
+static bool is_prompt(const world *w, const flight *f)
+{
+    const ls_store_request *r = &f->request;
+    if (f->owner == NOBODY) return false;
+    if (r->operation == LS_PUT) return r->key.kind == LS_OBJECT_DATA && !w->config->orphans;
+    if (r->operation == LS_GET && r->key.kind == LS_OBJECT_MANIFEST) {
+        return w->config->reclaimers == 0 && r->key.number >= 1 && r->key.number <= w->version_count;
+    }
+    return r->operation == LS_GET && r->key.kind == LS_OBJECT_DATA && w->config->reclaimers == 0 && has_object(w, &r->key);
+}
+
+/* The first prompt request, or the first of a reclaimer's deletes beside others of its own; flight_count if there is none. */
+static uint32_t prompt_flight(const world *w)
+{
+    uint32_t i = 0;
+    while (i < w->flight_count && !is_prompt(w, &w->in_flight[i])) i++;
+    return i;
+}
+
+/* A delete that waits behind another of the same machine. */
+static bool is_queued(const world *w, uint32_t index)
+{
+    const flight *f = &w->in_flight[index];
+    if (!w->config->reduced || f->owner == NOBODY || f->request.operation != LS_DELETE) return false;
+    for (uint32_t i = 0; i < index; i++) {
+        if (w->in_flight[i].owner == f->owner && w->in_flight[i].request.operation == LS_DELETE) return true;
+    }
+    return false;
+}
+
+/* All that needs to be tried now, faults last. */
 static uint32_t enumerate(const world *w, uint32_t *codes)
 {
     uint32_t count = 0;
+    uint32_t prompt = w->config->reduced ? prompt_flight(w) : w->flight_count;
+    if (prompt < w->flight_count) {
+        for (move kind = MOVE_SERVE; kind <= MOVE_LAND; kind++) {
+            if (is_of_request(kind) && may_be(w, kind, &w->in_flight[prompt])) codes[count++] = (uint32_t)kind << CODE_INDEX_BITS | prompt;
+        }
+        return count;
+    }
     for (move kind = MOVE_SERVE; kind <= MOVE_ZOMBIE; kind++) {
         uint32_t limit = is_of_request(kind) ? w->flight_count : w->machine_count;
         for (uint32_t i = 0; i < limit && count < TRANSITIONS_MAX; i++) {
-            bool may = is_of_request(kind) ? may_be(w, kind, &w->in_flight[i]) : may_do(w, kind, &w->machines[i]);
+            bool may = is_of_request(kind) ? may_be(w, kind, &w->in_flight[i]) && !is_queued(w, i) : may_do(w, kind, &w->machines[i]);
             if (may) codes[count++] = (uint32_t)kind << CODE_INDEX_BITS | i;
         }
     }
@@ -604,9 +1035,10 @@ static ls_result serve(world *w, move kind, uint32_t index, ls_error *error)
     retained(f.request.known);
     drop_flight(w, index);
     ls_store_reply reply = {.status = LS_REPLY_OK, .tag = f.request.tag};
+    name_list names;
     ls_result result = LS_OK;
     if (kind == MOVE_SERVE || kind == MOVE_DONE_UNKNOWN || kind == MOVE_DONE_EXISTS || kind == MOVE_LAND) {
-        result = effect(w, &f.request, &reply, error);
+        result = effect(w, &f.request, &reply, &names, error);
     }
     w->ambiguous -= kind >= MOVE_DONE_UNKNOWN && kind <= MOVE_DONE_EXISTS;
     if (kind == MOVE_DONE_UNKNOWN || kind == MOVE_NOT_DONE_UNKNOWN || kind == MOVE_LINGER) {
@@ -642,16 +1074,17 @@ static ls_result give_batch(world *w, uint32_t index, ls_error *error)
 static ls_result crash(world *w, uint32_t index, ls_error *error)
 {
     machine *m = &w->machines[index];
-    uint64_t id = m->producer.producer;
+    uint64_t id = m->kind == PRODUCER ? m->producer.producer : 0;
     m->superseded = m->dead = true;
     w->crashes--;
-    for (uint32_t i = w->flight_count; i-- > 0;) {
-        flight *f = &w->in_flight[i];
-        if (f->owner != index) continue;
-        f->owner = NOBODY;
-        if (f->request.operation != LS_PUT || f->request.key.kind != LS_OBJECT_MANIFEST) drop_flight(w, i);
+    abandon_flights(w, index);
+    switch (m->kind) {
+    case PRODUCER: return start_producer(w, id, error);
+    case RECLAIMER: return start_reclaimer(w, error);
+    case CONSUMER:
+    case CHECKPOINTER: break;
     }
-    return start_producer(w, id, error);
+    return LS_OK;
 }
 
 static ls_result carry_out(world *w, uint32_t code, ls_error *error)
@@ -661,6 +1094,13 @@ static ls_result carry_out(world *w, uint32_t code, ls_error *error)
     switch (move_of(code)) {
     case MOVE_BATCH: return give_batch(w, index, error);
     case MOVE_STOP: m->stop_given = true; return step(w, index, &(ls_event){.kind = LS_EVENT_STOP}, error);
+    case MOVE_CHECKPOINT:
+        w->checkpoints--;
+        m->saved = m->consumer.cursor;
+        return start_checkpointer(w, index, m->saved, LS_CHECKPOINT_AUTO, error);
+    case MOVE_REWIND:
+        w->rewinds--;
+        return start_checkpointer(w, index, w->promises[0].step, LS_CHECKPOINT_PIN, error);
     case MOVE_CRASH: return crash(w, index, error);
     case MOVE_ZOMBIE:
         w->zombies--;
@@ -677,13 +1117,21 @@ static ls_result check_end(const world *w, ls_error *error)
     uint64_t total = (uint64_t)w->config->producers * w->config->batches;
     for (uint32_t i = 0; i < w->machine_count; i++) {
         const machine *m = &w->machines[i];
-        if (m->is_consumer && m->consumer.cursor != total) {
+        if (m->dead) continue;
+        if (m->kind == CONSUMER && !m->ended && m->consumer.cursor != total) {
             return ls_fail(error, LS_ERROR_VIOLATED, "nothing moves, and a consumer stands at step %" PRIu64 " of %"
                            PRIu64, m->consumer.cursor, total);
         }
+        if (m->kind == RECLAIMER && m->reclaimer.phase != LS_RECLAIMER_STOPPED) {
+            return ls_fail(error, LS_ERROR_VIOLATED, "nothing moves, and a reclaimer has not finished");
+        }
+        if (m->kind == CHECKPOINTER && m->checkpointer.phase != LS_CHECKPOINTER_STOPPED) {
+            return ls_fail(error, LS_ERROR_VIOLATED, "nothing moves, and a checkpoint is neither made nor given up");
+        }
+        if (m->kind != PRODUCER) continue;
         bool done = m->producer.end == LS_PRODUCER_FINISHED ||
                     (m->producer.end == LS_PRODUCER_FENCED && has_live_twin(w, i));
-        if (m->is_consumer || m->dead || done) continue;
+        if (done) continue;
         return ls_fail(error, LS_ERROR_VIOLATED, "nothing moves, and producer %" PRIu64 " has not finished",
                        m->producer.producer);
     }
@@ -779,6 +1227,7 @@ fail:
 static ls_protocol protocol_of(const ls_explorer_config *config)
 {
     ls_protocol protocol = ls_protocol_default();
+    protocol.floor_check = config->reclaimers > 0;
     protocol.layout = config->layout;
     protocol.discovery = config->discovery;
     protocol.decider = (ls_decider){.decide = try_at_once};
@@ -791,12 +1240,15 @@ static ls_result world_new(const ls_explorer_config *config, const ls_protocol *
     bool fits = config->producers >= 1 && config->producers <= LS_EXPLORER_PRODUCERS_MAX &&
                 config->batches <= LS_EXPLORER_BATCHES_MAX && config->consumers <= LS_EXPLORER_CONSUMERS_MAX &&
                 config->crashes <= LS_EXPLORER_FAULTS_MAX && config->zombies <= LS_EXPLORER_FAULTS_MAX &&
-                config->ambiguous <= LS_EXPLORER_FAULTS_MAX && config->lingering <= LS_EXPLORER_FAULTS_MAX;
+                config->ambiguous <= LS_EXPLORER_FAULTS_MAX && config->lingering <= LS_EXPLORER_FAULTS_MAX &&
+                config->reclaimers <= LS_EXPLORER_RECLAIMERS_MAX && config->checkpoints <= LS_EXPLORER_CHECKPOINTS_MAX &&
+                config->rewinds <= LS_EXPLORER_REWINDS_MAX;
     *made = NULL;
     if (!fits) {
-        return ls_fail(error, LS_ERROR_INVALID, "a world has 1 to %u producers, at most %u batches each, %u consumers and "
-                       "%u faults of a kind", LS_EXPLORER_PRODUCERS_MAX, LS_EXPLORER_BATCHES_MAX,
-                       LS_EXPLORER_CONSUMERS_MAX, LS_EXPLORER_FAULTS_MAX);
+        return ls_fail(error, LS_ERROR_INVALID, "a world has 1 to %u producers, at most %u batches each, %u consumers, "
+                       "%u reclaimers, %u checkpoints, %u rewinds and %u faults of a kind", LS_EXPLORER_PRODUCERS_MAX,
+                       LS_EXPLORER_BATCHES_MAX, LS_EXPLORER_CONSUMERS_MAX, LS_EXPLORER_RECLAIMERS_MAX,
+                       LS_EXPLORER_CHECKPOINTS_MAX, LS_EXPLORER_REWINDS_MAX, LS_EXPLORER_FAULTS_MAX);
     }
     world *w = ls_allocate_array(1, sizeof *w);
     if (w == NULL) return ls_fail(error, LS_ERROR_MEMORY, "out of memory");
@@ -806,10 +1258,13 @@ static ls_result world_new(const ls_explorer_config *config, const ls_protocol *
     w->zombies = config->zombies;
     w->ambiguous = config->ambiguous;
     w->lingering = config->lingering;
+    w->checkpoints = config->checkpoints;
+    w->rewinds = config->rewinds;
     ls_invariants_init(&w->checker, LS_CHECK_ALL, object_exists, w);
     ls_result result = LS_OK;
     for (uint32_t i = 0; i < config->producers && result == LS_OK; i++) result = start_producer(w, i + 1, error);
-    for (uint32_t i = 0; i < config->consumers && result == LS_OK; i++) result = start_consumer(w, error);
+    for (uint32_t i = 0; i < config->consumers && result == LS_OK; i++) result = start_consumer(w, 0, false, error);
+    for (uint32_t i = 0; i < config->reclaimers && result == LS_OK; i++) result = start_reclaimer(w, error);
     if (result == LS_OK) *made = w;
     else world_free(w);
     return result;
@@ -893,6 +1348,10 @@ ls_result ls_explore(const ls_explorer_config *config, ls_explorer_progress prog
         result->states = s.states.count;
         if (progress != NULL && before != s.states.count && (s.states.count & 0xffff) == 0) progress(context, result);
     }
+    if (done == LS_OK && !result->violated && result->ends == 0) {
+        result->violated = true;
+        ls_fail(&result->violation, LS_ERROR_VIOLATED, "no path of this world ever ends");
+    }
     if (done == LS_ERROR_MEMORY) ls_fail(error, done, "out of memory after %" PRIu64 " states", s.states.count);
     result->states = s.states.count;
     result->exhausted = done == LS_OK && !result->violated;
@@ -912,6 +1371,7 @@ void ls_explorer_result_clear(ls_explorer_result *result)
 
 static const char *const move_text[] = {
     [MOVE_SERVE] = "serve", [MOVE_BATCH] = "batch", [MOVE_STOP] = "stop",
+    [MOVE_CHECKPOINT] = "checkpoint", [MOVE_REWIND] = "rewind",
     [MOVE_DONE_UNKNOWN] = "done-unknown", [MOVE_NOT_DONE_UNKNOWN] = "not-done-unknown", [MOVE_CONFLICT] = "conflict",
     [MOVE_DONE_EXISTS] = "done-exists", [MOVE_LINGER] = "linger", [MOVE_LAND] = "land", [MOVE_CRASH] = "crash",
     [MOVE_ZOMBIE] = "zombie"};
@@ -922,7 +1382,9 @@ static void narrate(const world *w, uint32_t number, uint32_t code, FILE *out)
     fprintf(out, "%4u  %-16s ", number, move_text[move_of(code)]);
     uint32_t who = is_of_request(move_of(code)) ? w->in_flight[index].owner : index;
     if (who == NOBODY) fputs("(nobody waits)", out);
-    else if (w->machines[who].is_consumer) fprintf(out, "consumer %u", who);
+    else if (w->machines[who].kind == CONSUMER) fprintf(out, "consumer %u", who);
+    else if (w->machines[who].kind == RECLAIMER) fprintf(out, "reclaimer %u", who);
+    else if (w->machines[who].kind == CHECKPOINTER) fprintf(out, "checkpoint %u", who);
     else fprintf(out, "producer %" PRIu64 " incarnation %" PRIu64, w->machines[who].producer.producer,
                  w->machines[who].producer.incarnation);
     if (is_of_request(move_of(code))) {
@@ -969,14 +1431,14 @@ ls_result ls_explorer_replay(const ls_explorer_config *config, const uint32_t *p
     return result;
 }
 
-#define HEADER "lakestream-explore-1"
+#define HEADER "lakestream-explore-2"
 
 ls_result ls_explorer_write(const ls_explorer_config *config, const ls_explorer_result *result, FILE *file,
                             ls_error *error)
 {
-    fprintf(file, HEADER " %u %u %u %u %u %u %u %u %u\n", config->producers, config->batches, config->consumers,
+    fprintf(file, HEADER " %u %u %u %u %u %u %u %u %u %u %u %u %u %u\n", config->producers, config->batches, config->consumers,
             config->crashes, config->zombies, config->ambiguous, config->lingering, (unsigned)config->layout,
-            (unsigned)config->discovery);
+            (unsigned)config->discovery, config->reclaimers, config->checkpoints, config->rewinds, config->orphans, config->reduced);
     for (uint32_t i = 0; i < result->path_length; i++) {
         fprintf(file, "%s %u\n", move_text[move_of(result->path[i])], index_of(result->path[i]));
     }
@@ -1000,16 +1462,18 @@ static ls_result read_move(const char *line, uint32_t *code)
 ls_result ls_explorer_read(FILE *file, ls_explorer_config *config, uint32_t **path, uint32_t *length, ls_error *error)
 {
     char line[256];
-    unsigned layout = 0, discovery = 0;
+    unsigned layout = 0, discovery = 0, orphans = 0, reduced = 0;
     uint32_t capacity = 0, number = 1;
     *path = NULL;
     *length = 0;
     *config = ls_explorer_default();
     bool good = fgets(line, sizeof line, file) != NULL &&
-                sscanf(line, HEADER " %u %u %u %u %u %u %u %u %u", &config->producers, &config->batches,
+                sscanf(line, HEADER " %u %u %u %u %u %u %u %u %u %u %u %u %u %u", &config->producers, &config->batches,
                        &config->consumers, &config->crashes, &config->zombies, &config->ambiguous, &config->lingering,
-                       &layout, &discovery) == 9 &&
+                       &layout, &discovery, &config->reclaimers, &config->checkpoints, &config->rewinds, &orphans, &reduced) == 14 &&
                 layout <= LS_LAYOUT_FULL_TAIL && discovery <= LS_DISCOVERY_GALLOP;
+    config->orphans = orphans != 0;
+    config->reduced = reduced != 0;
     config->layout = (ls_layout)layout;
     config->discovery = (ls_discovery)discovery;
     while (good && fgets(line, sizeof line, file) != NULL) {

@@ -19,12 +19,20 @@
 #define LS_EXPLORER_PRODUCERS_MAX 4u
 #define LS_EXPLORER_BATCHES_MAX 4u
 #define LS_EXPLORER_CONSUMERS_MAX 2u
+#define LS_EXPLORER_RECLAIMERS_MAX 2u
+#define LS_EXPLORER_CHECKPOINTS_MAX 3u
+#define LS_EXPLORER_REWINDS_MAX 2u
 #define LS_EXPLORER_FAULTS_MAX 3u
 
 typedef struct ls_explorer_config {
     uint32_t producers; /* 1 .. LS_EXPLORER_PRODUCERS_MAX */
     uint32_t batches;   /* of each producer, 0 .. LS_EXPLORER_BATCHES_MAX */
     uint32_t consumers; /* 0 .. LS_EXPLORER_CONSUMERS_MAX */
+    uint32_t reclaimers; /* 0 .. LS_EXPLORER_RECLAIMERS_MAX; each makes one round, keeps the last checkpoint and one version */
+    uint32_t checkpoints; /* so many may be made, of where a consumer stands */
+    uint32_t rewinds;   /* so often a consumer may pin the first checkpoint and begin again there */
+    bool orphans;       /* reclaimers also list the data objects and delete orphans */
+    bool reduced;       /* leave out orders that make no difference (explorer.c) */
     uint32_t crashes;   /* a producer dies and is restarted; its puts in flight may land at any later point */
     uint32_t zombies;   /* a producer is restarted although it lives on */
     uint32_t ambiguous; /* a reply that is unknown, 409, or a 412 against the put's own object */

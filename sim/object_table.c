@@ -150,10 +150,7 @@ static ls_object_run *make_data_run(ls_object_table *table, const ls_key *key)
     return &table->data[table->data_count++].run;
 }
 
-static uint64_t number_of(const ls_key *key)
-{
-    return key->kind == LS_OBJECT_DATA ? key->sequence : key->number;
-}
+static uint64_t number_of(const ls_key *key) { return key->kind == LS_OBJECT_DATA ? key->sequence : key->number; }
 
 /* ---- the table ---- */
 
@@ -176,7 +173,8 @@ const ls_object *ls_object_table_find(const ls_object_table *table, const ls_key
     return is_other ? NULL : object;
 }
 
-ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_t bytes, const ls_manifest *manifest, int64_t now_ns)
+ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_t bytes, const ls_manifest *manifest,
+                              int64_t now_ns)
 {
     ls_object object = {.number = number_of(key), .bytes = bytes, .made_ns = now_ns, .manifest = manifest};
     if (key->kind == LS_OBJECT_CHECKPOINT) {
@@ -221,8 +219,10 @@ const ls_object *ls_object_table_greatest(const ls_object_table *table, ls_objec
 /* The key of an object in the run that key names. */
 static ls_key key_of(const ls_object *object, ls_key key)
 {
-    if (key.kind == LS_OBJECT_DATA) key.sequence = object->number;
-    else key.number = object->number;
+    if (key.kind == LS_OBJECT_DATA)
+        key.sequence = object->number;
+    else
+        key.number = object->number;
     if (key.kind == LS_OBJECT_CHECKPOINT) {
         key.sequence = object->step;
         key.epoch = object->checkpoint_kind;

@@ -20,7 +20,7 @@ typedef struct ls_object {
         const ls_manifest *manifest; /* manifest versions: a reference that the table owns; else NULL */
         uint64_t step;               /* checkpoints */
     };
-    uint32_t checkpoint_kind;        /* 0: no checkpoint */
+    uint32_t checkpoint_kind; /* 0: no checkpoint */
 } ls_object;
 
 typedef struct ls_object_run {
@@ -53,7 +53,7 @@ typedef struct ls_listing {
     uint64_t count;
     ls_key last; /* count > 0 */
     bool truncated;
-    ls_key *keys;     /* set by the caller: room for `limit` names, or NULL; then neither of the others either */
+    ls_key *keys; /* set by the caller: room for `limit` names, or NULL; then neither of the others either */
     uint64_t *bytes;
     int64_t *made_ns;
 } ls_listing;
@@ -64,14 +64,16 @@ void ls_object_table_release(ls_object_table *table);
 /* The object of that name or NULL; valid until the next change. */
 const ls_object *ls_object_table_find(const ls_object_table *table, const ls_key *key);
 
-/* Creates or replaces, at now_ns. Checkpoints must differ in their numbers. The reference `manifest` (NULL for other kinds) passes to the table only on success. */
-ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_t bytes, const ls_manifest *manifest, int64_t now_ns);
+/* Creates or replaces, at now_ns. Checkpoints must differ in their numbers. The reference `manifest` (NULL for other
+ * kinds) passes to the table only on success. */
+ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_t bytes, const ls_manifest *manifest,
+                              int64_t now_ns);
 
 /* Removes the object of that name, releasing its manifest; false when there was none. */
 bool ls_object_table_remove(ls_object_table *table, const ls_key *key);
 
-/* The keys of after->kind greater than *after, ascending, at most limit of them; named one by one if the listing has room for them.
- * LS_ERROR_MEMORY possible (ordering). */
+/* The keys of after->kind greater than *after, ascending, at most limit of them; named one by one if the listing has
+ * room for them. LS_ERROR_MEMORY possible (ordering). */
 ls_result ls_object_table_list(ls_object_table *table, const ls_key *after, uint64_t limit, ls_listing *listing);
 
 /* The object with the greatest number of a kind other than data; NULL when there is none. */

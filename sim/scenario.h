@@ -12,7 +12,7 @@
 #include "sim/option.h"
 #include "sim/store_config.h"
 
-typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_READ, LS_WORLD_COLOCATED } ls_world_kind;
+typedef enum ls_world_kind { LS_WORLD_COMMIT = 0, LS_WORLD_QUEUE, LS_WORLD_READ, LS_WORLD_COLOCATED, LS_WORLD_KAFKA } ls_world_kind;
 
 typedef enum ls_arrival_law {
     LS_ARRIVAL_POISSON = 0, /* each producer makes batches at exponential intervals */
@@ -105,6 +105,38 @@ typedef struct ls_scenario {
         double clock_skew_s;
     } reclaim;
     ls_fault_config faults;
+    struct { /* world "kafka" (sim/kafka.h) */
+        uint64_t brokers;
+        uint64_t partitions;
+        uint64_t replication_factor;
+        uint64_t min_insync_replicas;
+        uint32_t acks;       /* 0: all, 1: leader */
+        uint32_t discipline; /* 0: whole, 1: transaction, 2: index */
+        double network_bytes_per_s;
+        double disk_bytes_per_s;
+        uint64_t page_cache_bytes;
+        double producer_bytes_per_s;
+        double rtt_s;
+        double linger_s;
+        uint64_t batch_size_bytes;
+        uint64_t max_in_flight;
+        uint64_t max_request_bytes;
+        uint64_t message_max_bytes;
+        uint64_t buffer_memory_bytes;
+        double max_block_s;
+        double delivery_timeout_s;
+        double retry_backoff_s;
+        uint64_t replica_fetch_bytes;
+        uint64_t replica_response_bytes;
+        double replica_lag_s;
+        double session_s;
+        bool consumers;
+        uint64_t fetch_min_bytes;
+        double fetch_max_wait_s;
+        double slow_factor;
+        double fail_at_s;
+        double fail_length_s;
+    } kafka;
     double drain_s;        /* after the measured time production and faults stop, and everything must be published within this;
                               0: the run ends with the measured time */
     bool check_everything; /* invariants on every entry and row of every version, not on what is new alone */

@@ -11,6 +11,7 @@
 #include "manifest/tgb.h"
 #include "sim/colocated.h"
 #include "sim/engine.h"
+#include "sim/kafka.h"
 #include "sim/metrics.h"
 #include "sim/mser.h"
 #include "sim/preprocessing.h"
@@ -432,6 +433,8 @@ ls_result ls_simulate_watched(const ls_scenario *scenario, uint64_t seed, uint64
         outcome = ls_simulate_read(scenario, seed, replication, result, error);
     } else if (scenario->world == LS_WORLD_COLOCATED) {
         outcome = ls_simulate_colocated(scenario, seed, replication, result, error);
+    } else if (scenario->world == LS_WORLD_KAFKA) {
+        outcome = ls_simulate_kafka(scenario, seed, replication, result, error);
     } else if (scenario->warm_up_s >= 0) {
         outcome = simulate_commits(scenario, seed, replication, watcher, NULL, result, error);
     } else { /* the same random streams twice: a pilot run tells where the transient ends */

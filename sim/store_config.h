@@ -7,6 +7,9 @@
  * Latency under load: with n requests in the store (itself included) when it arrives, a request takes
  * n / min(parallelism, n^parallelism_exponent) times as long as alone: n requests share what the store can do at once.
  * In a closed loop the rate of requests then levels off at parallelism over the latency of a lone one.
+ *
+ * Rest: a request that meets the store empty, and that for rest_after_s already, takes rest_s longer (before its effect): processors have
+ * gone to sleep, caches have cooled. The requests that follow it closely find a store that is awake.
  */
 #ifndef LS_STORE_CONFIG_H
 #define LS_STORE_CONFIG_H
@@ -35,6 +38,10 @@ typedef struct ls_store_config {
     double slot_s_per_mib;               /* plus this per 2^20 bytes moved */
     double parallelism;                  /* how many requests' work is done at once at most; 0: no limit, nothing stretches */
     double parallelism_exponent;         /* how that grows with the requests present: 1 in proportion, 0 not at all */
+    double rest_after_s;                 /* the store has gone to rest when it was empty for so long; 0: it never does */
+    double rest_s;                       /* how much longer the request takes that wakes it */
+    bool losers_wait;                    /* who loses against a put-if-absent that is itself not answered yet is answered after it: servers
+                                            that order the writes of one name (Ceph) do so */
     double write_limit_per_s;            /* token bucket per prefix (data, manifest): puts and deletes beyond are throttled */
     double read_limit_per_s;             /* same for get, head, list */
     double key_write_limit_per_s;        /* puts of one and the same name (lost tries count) */

@@ -103,6 +103,9 @@ struct ls_store_model {
     uint32_t block_capacity;
     uint32_t free_record;
     uint64_t in_flight;
+    ls_key winner;              /* losers_wait: the newest name that a put-if-absent won */
+    int64_t winner_answered_ns; /* and when that is answered */
+    int64_t active_ns; /* the last event: with no request in flight, when the last one left */
     uint64_t conditional_in_flight[LS_STORE_KINDS];
 
     client_draws *draws;
@@ -154,6 +157,8 @@ static ls_result check_config(const ls_store_config *config, ls_error *error)
         {"slot_s_per_mib", offsetof(ls_store_config, slot_s_per_mib), 1e6},
         {"parallelism", offsetof(ls_store_config, parallelism), 1e6},
         {"parallelism_exponent", offsetof(ls_store_config, parallelism_exponent), 1.0},
+        {"rest_after_s", offsetof(ls_store_config, rest_after_s), 1e6},
+        {"rest_s", offsetof(ls_store_config, rest_s), 1e6},
         {"write_limit_per_s", offsetof(ls_store_config, write_limit_per_s), 1e12},
         {"read_limit_per_s", offsetof(ls_store_config, read_limit_per_s), 1e12},
         {"key_write_limit_per_s", offsetof(ls_store_config, key_write_limit_per_s), 1e12},
@@ -395,6 +400,14 @@ static double stretch(const ls_store_model *model)
     return fmax(1.0, present / fmin(limit, pow(present, model->config.parallelism_exponent)));
 }
 
+/* How much longer the request takes that wakes a store which has been empty for a while (it is in flight itself already). */
+static int64_t waking_ns(const ls_store_model *model, int64_t now_ns)
+{
+    double after_s = model->config.rest_after_s;
+    bool is_awake = after_s <= 0.0 || model->in_flight > 1 || ls_seconds(now_ns - model->active_ns) < after_s;
+    return is_awake ? 0 : ls_nanoseconds(model->config.rest_s);
+}
+
 static int64_t stretched_ns(int64_t ns, double factor)
 {
     double longer = (double)ns * factor;
@@ -411,7 +424,7 @@ static void draw_latency(ls_store_model *model, request_record *record)
     record->after_ns = base_ns - share_ns;
     if (request->operation == LS_PUT) record->before_ns += slope_ns(model->config.put_s_per_mib, body_bytes(request));
     record->stretch = stretch(model);
-    record->before_ns = stretched_ns(record->before_ns, record->stretch);
+    record->before_ns = stretched_ns(record->before_ns, record->stretch) + waking_ns(model, record->submitted_ns);
     record->after_ns = stretched_ns(record->after_ns, record->stretch);
     if (!record->is_conditional) return;
     int64_t lost_ns = ls_law_draw_ns(&model->samplers[LAW_LOST], &same);
@@ -813,6 +826,19 @@ static int64_t contention_ns(const ls_store_model *model, const request_record *
     return ls_nanoseconds(model->config.contention_s_per_doubling * log2((double)rivals));
 }
 
+/* With losers_wait: the answer to a loser comes no earlier than that to the winner of the same name. The newest winner is enough to
+ * remember: who still tries for an older version finds it answered long ago. */
+static void order_answers(ls_store_model *model, request_record *record, ls_reply_status status, int64_t now_ns)
+{
+    if (!model->config.losers_wait) return;
+    if (status == LS_REPLY_OK) {
+        model->winner = record->request.key;
+        model->winner_answered_ns = now_ns + record->after_ns;
+    } else if (ls_key_compare(&model->winner, &record->request.key) == 0 && now_ns + record->after_ns < model->winner_answered_ns) {
+        record->after_ns = model->winner_answered_ns - now_ns;
+    }
+}
+
 static void complete(ls_store_model *model, request_record *record, ls_store_completion *done)
 {
     if (done != NULL) {
@@ -856,6 +882,7 @@ static ls_result take_effect(ls_store_model *model, request_record *record, int6
     if (record->is_conditional) {
         if (reply.status == LS_REPLY_EXISTS) record->after_ns = record->after_lost_ns;
         record->after_ns += contention_ns(model, record);
+        order_answers(model, record, reply.status, now_ns);
     }
     record->after_ns += stretched_ns(slope_ns(model->config.get_s_per_mib, reply.moved_bytes), record->stretch);
     record->reply = reply;
@@ -908,6 +935,7 @@ ls_result ls_store_model_event(ls_store_model *model, int64_t now_ns, uint64_t t
     model->rejected = NULL;
     ls_free(model->told_names);
     model->told_names = NULL;
+    model->active_ns = now_ns;
     request_record *record = NULL;
     ls_result result = LS_OK;
     switch ((token_kind)(token & 3)) {

@@ -15,8 +15,18 @@ void pond_open(pond *p, uint32_t list_limit)
     p->checker.head = ls_manifest_new_empty();
 }
 
+void pond_land(pond *p, uint32_t index)
+{
+    const ls_store_request request = p->lingering[index];
+    ls_store_reply reply;
+    p->lingering[index] = p->lingering[--p->lingering_count];
+    pond_answer(p, &request, &reply);
+    ls_manifest_release(reply.manifest);
+}
+
 void pond_clear(pond *p)
 {
+    for (uint32_t i = 0; i < p->lingering_count; i++) ls_manifest_release(p->lingering[i].manifest);
     ls_object_table_release(&p->table);
     ls_invariants_clear(&p->checker);
 }
@@ -26,10 +36,7 @@ void pond_add(pond *p, ls_key key, uint64_t bytes)
     CU_ASSERT_EQUAL_FATAL(ls_object_table_put(&p->table, &key, bytes, NULL, p->now_ns), LS_OK);
 }
 
-bool pond_has(const pond *p, ls_key key)
-{
-    return ls_object_table_find(&p->table, &key) != NULL;
-}
+bool pond_has(const pond *p, ls_key key) { return ls_object_table_find(&p->table, &key) != NULL; }
 
 uint64_t pond_count(pond *p, ls_object_kind kind)
 {
@@ -39,10 +46,7 @@ uint64_t pond_count(pond *p, ls_object_kind kind)
     return listing.count;
 }
 
-const ls_manifest *pond_newest(const pond *p)
-{
-    return p->checker.head;
-}
+const ls_manifest *pond_newest(const pond *p) { return p->checker.head; }
 
 /* A version that is not on top of the newest comes from a late winner: it is stored, and no part of the history. */
 static void create(pond *p, const ls_manifest *manifest)
@@ -53,7 +57,8 @@ static void create(pond *p, const ls_manifest *manifest)
         CU_ASSERT_EQUAL(ls_invariants_created(&p->checker, manifest, &error), LS_OK);
         CU_ASSERT_STRING_EQUAL(error.text, "");
     }
-    CU_ASSERT_EQUAL_FATAL(ls_object_table_put(&p->table, &key, ls_manifest_encoded_bytes(manifest), manifest, p->now_ns), LS_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        ls_object_table_put(&p->table, &key, ls_manifest_encoded_bytes(manifest), manifest, p->now_ns), LS_OK);
 }
 
 void pond_commit(pond *p, uint64_t producer, uint32_t epoch, uint64_t first_sequence, uint32_t batches, bool closed)
@@ -65,18 +70,28 @@ void pond_commit(pond *p, uint64_t producer, uint32_t epoch, uint64_t first_sequ
     uint64_t offset = row == NULL ? 0 : row->next_source_offset;
     CU_ASSERT_FATAL(batches <= 64);
     for (uint32_t i = 0; i < batches; i++) {
-        entries[i] = (ls_entry){.producer = producer, .epoch = epoch, .sequence = first_sequence + i, .source_begin = offset + i,
-                                .source_end = offset + i + 1, .size_bytes = 100, .footer_bytes = 10};
+        entries[i] = (ls_entry){.producer = producer,
+                                .epoch = epoch,
+                                .sequence = first_sequence + i,
+                                .source_begin = offset + i,
+                                .source_end = offset + i + 1,
+                                .size_bytes = 100,
+                                .footer_bytes = 10};
         pond_add(p, ls_key_data(producer, epoch, first_sequence + i), 100);
     }
-    ls_commit commit = {.id = {epoch, ls_manifest_version(head)}, .slot = slot, .entries = entries, .entry_count = batches,
-                        .row = {.producer = producer, .epoch = epoch, .closed = closed, .next_source_offset = offset + batches}};
+    ls_commit commit = {
+        .id = {epoch, ls_manifest_version(head)},
+        .slot = slot,
+        .entries = entries,
+        .entry_count = batches,
+        .row = {.producer = producer, .epoch = epoch, .closed = closed, .next_source_offset = offset + batches}};
     ls_manifest *child = NULL;
     CU_ASSERT_EQUAL_FATAL(ls_manifest_append(head, &commit, &child), LS_OK);
     create(p, child);
 }
 
-/* --- the store ----------------------------------------------------------------------------------------------------------- */
+/* --- the store
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void put(pond *p, const ls_store_request *request, ls_store_reply *reply)
 {
@@ -141,12 +156,18 @@ void pond_answer(pond *p, const ls_store_request *request, ls_store_reply *reply
     if (!bent || p->bend_effect) carry_out(p, request, reply);
     if (!bent) return;
     p->bend = false;
-    if (!p->bend_effect) ls_manifest_release(request->manifest);
+    bool lingers = !p->bend_effect && p->bend_lingers && p->lingering_count < POND_LINGERING_MAX &&
+                   (request->operation == LS_PUT || request->operation == LS_DELETE);
+    if (lingers)
+        p->lingering[p->lingering_count++] = *request;
+    else if (!p->bend_effect)
+        ls_manifest_release(request->manifest);
     ls_manifest_release(reply->manifest);
     *reply = (ls_store_reply){.status = p->bend_status, .tag = request->tag};
 }
 
-/* --- guests -------------------------------------------------------------------------------------------------------------- */
+/* --- guests
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static void note(guest *g, const ls_action *action)
 {
@@ -190,12 +211,10 @@ static ls_result try_to_feed(guest *g, const ls_event *event)
     return result;
 }
 
-static void feed(guest *g, const ls_event *event)
-{
-    CU_ASSERT_EQUAL_FATAL(try_to_feed(g, event), LS_OK);
-}
+static void feed(guest *g, const ls_event *event) { CU_ASSERT_EQUAL_FATAL(try_to_feed(g, event), LS_OK); }
 
-void guest_start_reclaimer(guest *g, pond *home, ls_reclaimer *reclaimer, const ls_reclaimer_config *config, uint64_t incarnation)
+void guest_start_reclaimer(guest *g, pond *home, ls_reclaimer *reclaimer, const ls_reclaimer_config *config,
+                           uint64_t incarnation)
 {
     ls_random random = ls_random_open(incarnation, 0, LS_RANDOM_TEST, 0);
     memset(g, 0, sizeof *g);
@@ -206,8 +225,8 @@ void guest_start_reclaimer(guest *g, pond *home, ls_reclaimer *reclaimer, const 
     feed(g, &(ls_event){.kind = LS_EVENT_START, .now_ns = home->now_ns});
 }
 
-void guest_start_checkpointer(guest *g, pond *home, ls_checkpointer *checkpointer, uint64_t step, ls_checkpoint_kind kind,
-                              uint64_t seed)
+void guest_start_checkpointer(guest *g, pond *home, ls_checkpointer *checkpointer, uint64_t step,
+                              ls_checkpoint_kind kind, uint64_t seed)
 {
     ls_checkpointer_config config = {.step = step, .kind = kind, .body_bytes = 72, .retry_ns = 1000};
     ls_random random = ls_random_open(seed, 0, LS_RANDOM_TEST, 1);
@@ -254,6 +273,18 @@ ls_result guest_starve(guest *g)
     return result;
 }
 
+void guest_bend(guest *g, bool effect, bool lingers, ls_reply_status status)
+{
+    if (g->head == g->tail) return;
+    const ls_store_request *request = &g->queue[g->head % GUEST_QUEUE_MAX];
+    g->home->bend = true;
+    g->home->bend_operation = request->operation;
+    g->home->bend_kind = request->key.kind;
+    g->home->bend_effect = effect;
+    g->home->bend_lingers = lingers;
+    g->home->bend_status = status;
+}
+
 void guest_run(guest *g)
 {
     for (uint32_t moves = 0; guest_move(g); moves++) CU_ASSERT_FATAL(moves < 100000);
@@ -271,6 +302,8 @@ void guest_die(guest *g, bool carry_out_rest)
             ls_manifest_release(request->manifest);
         }
     }
-    if (g->reclaimer != NULL) ls_reclaimer_clear(g->reclaimer);
-    else ls_checkpointer_clear(g->checkpointer);
+    if (g->reclaimer != NULL)
+        ls_reclaimer_clear(g->reclaimer);
+    else
+        ls_checkpointer_clear(g->checkpointer);
 }

@@ -1,7 +1,8 @@
 /* pond.h - a small lake with all four kinds of objects, for tests of machines that list, delete and make checkpoints.
  *
- * The store is an ls_object_table: every request has its effect at once, when the test lets it. A `guest` is a machine with the
- * requests it has sent and nobody has carried out yet; so a test decides who moves when, and may let one die at any point.
+ * The store is an ls_object_table: every request has its effect at once, when the test lets it. A `guest` is a machine
+ * with the requests it has sent and nobody has carried out yet; so a test decides who moves when, and may let one die
+ * at any point.
  */
 #ifndef LS_TEST_POND_H
 #define LS_TEST_POND_H
@@ -10,9 +11,10 @@
 #include "manifest/reclaimer.h"
 #include "sim/object_table.h"
 
-#define POND_PAGE_MAX 64u
+#define POND_PAGE_MAX   64u
+#define POND_LINGERING_MAX 64u
 #define GUEST_QUEUE_MAX 32u
-#define GUEST_TOLD_MAX 256u
+#define GUEST_TOLD_MAX  256u
 
 typedef struct pond {
     ls_object_table table;
@@ -25,6 +27,10 @@ typedef struct pond {
     ls_operation bend_operation;
     ls_object_kind bend_kind;
     ls_reply_status bend_status;
+    /* What a bent request would have done, when it had no effect, may still happen: then it is kept here. */
+    bool bend_lingers;
+    ls_store_request lingering[POND_LINGERING_MAX];
+    uint32_t lingering_count;
     ls_key page_keys[POND_PAGE_MAX];
     uint64_t page_bytes[POND_PAGE_MAX];
     int64_t page_ages[POND_PAGE_MAX];
@@ -53,22 +59,29 @@ void pond_add(pond *p, ls_key key, uint64_t bytes);
 bool pond_has(const pond *p, ls_key key);
 uint64_t pond_count(pond *p, ls_object_kind kind);
 
-/* A new version: producer's row gets this epoch and closed, and `batches` more entries of 100 bytes each, whose objects are added; the
- * first has this sequence. Sources count on. */
+/* A new version: producer's row gets this epoch and closed, and `batches` more entries of 100 bytes each, whose objects
+ * are added; the first has this sequence. Sources count on. */
 void pond_commit(pond *p, uint64_t producer, uint32_t epoch, uint64_t first_sequence, uint32_t batches, bool closed);
 const ls_manifest *pond_newest(const pond *p);
 
 /* The pond's answer; `reply` points into the pond until the next. A put's manifest is taken. */
 void pond_answer(pond *p, const ls_store_request *request, ls_store_reply *reply);
 
-void guest_start_reclaimer(guest *g, pond *home, ls_reclaimer *reclaimer, const ls_reclaimer_config *config, uint64_t incarnation);
-void guest_start_checkpointer(guest *g, pond *home, ls_checkpointer *checkpointer, uint64_t step, ls_checkpoint_kind kind,
-                              uint64_t seed);
+/* A request that lingered takes effect now; nobody hears of it. */
+void pond_land(pond *p, uint32_t index);
+
+void guest_start_reclaimer(guest *g, pond *home, ls_reclaimer *reclaimer, const ls_reclaimer_config *config,
+                           uint64_t incarnation);
+void guest_start_checkpointer(guest *g, pond *home, ls_checkpointer *checkpointer, uint64_t step,
+                              ls_checkpoint_kind kind, uint64_t seed);
 bool guest_is_done(const guest *g);
 
 /* Carries out the guest's oldest request and hands it the answer, or wakes it when it only waits. False: it is done. */
 bool guest_move(guest *g);
 void guest_run(guest *g);
+
+/* Bends the answer to the guest's oldest request, if there is one. */
+void guest_bend(guest *g, bool effect, bool lingers, ls_reply_status status);
 
 /* The same move while no memory is to be had: what the machine says of it. */
 ls_result guest_starve(guest *g);

@@ -44,6 +44,48 @@ static double rate(const ls_store_config *config, ls_request_kind kind, uint32_t
     return rate_per_s;
 }
 
+/* --- rest ------------------------------------------------------------------------------------------------------------------ */
+
+static double median_with_pause(const ls_store_config *config, double pause_s)
+{
+    ls_measure_task task = {.kind = LS_REQUEST_GET, .bytes = 1024, .clients = 1, .seconds = 10, .requests = 300, .volume = UINT64_MAX,
+                            .pause_s = pause_s};
+    ls_measurement m;
+    ls_error error = {""};
+    CU_ASSERT_EQUAL_FATAL(ls_measure_model(config, &task, 1, &m, &error), LS_OK);
+    double median_s = ls_sample_quantile(&m.latency_s, 0.5);
+    ls_measurement_free(&m);
+    return median_s;
+}
+
+/* Pauses of 0.1 s last from 0.05 to 0.15 s. */
+static void test_rest(void)
+{
+    ls_store_config config = store_of(constant_ms(10), constant_ms(20));
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0.1), 0.010, 1e-9);
+    config.rest_after_s = 0.04;
+    config.rest_s = 0.015;
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0.1), 0.025, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0.02), 0.010, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(median_with_pause(&config, 0), 0.010, 1e-9);
+}
+
+/* Two clients race; both put at once, the effect lies in the middle of 20 ms: who loses is answered after 11 ms, or with the winner. */
+static void test_losers_wait(void)
+{
+    ls_store_config config = store_of(constant_ms(10), constant_ms(20));
+    config.conditional_lost = constant_ms(11);
+    config.conditional_effect_share = 0.5;
+    ls_measurement m = measured(&config, LS_REQUEST_RACE, 1024, 2);
+    CU_ASSERT_DOUBLE_EQUAL(m.lost_s.values[0], 0.011, 1e-6);
+    ls_measurement_free(&m);
+    config.losers_wait = true;
+    m = measured(&config, LS_REQUEST_RACE, 1024, 2);
+    CU_ASSERT_DOUBLE_EQUAL(m.lost_s.values[0], 0.020, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(m.lost_s.values[m.lost_s.count - 1], 0.020, 1e-6);
+    ls_measurement_free(&m);
+}
+
 /* --- latency under load --------------------------------------------------------------------------------------------------- */
 
 static void test_load(void)
@@ -206,6 +248,8 @@ static void test_known_numbers_come_back(void)
     known.parallelism = 3;
     known.parallelism_exponent = 0.6;
     known.conditional_effect_share = 0.6;
+    known.rest_after_s = 0.006;
+    known.rest_s = 0.002;
     ls_calibration_plan plan = small_plan(1200);
     ls_calibration c;
     ls_error error = {""};
@@ -219,6 +263,8 @@ static void test_known_numbers_come_back(void)
     CU_ASSERT_DOUBLE_EQUAL(c.config.parallelism, 3, 0.25);
     CU_ASSERT_DOUBLE_EQUAL(c.config.parallelism_exponent, 0.6, 0.06);
     CU_ASSERT_DOUBLE_EQUAL(c.config.conditional_effect_share, 0.6, 0.12);
+    CU_ASSERT_DOUBLE_EQUAL(c.config.rest_s, 0.002, 0.0002);
+    CU_ASSERT_TRUE(c.config.rest_after_s > 0 && c.config.rest_after_s <= 0.015);
     CU_ASSERT_TRUE(c.load_error < 0.06);
     CU_ASSERT_TRUE(c.effect_error < 0.08);
     for (int i = 0; i < LS_CALIBRATED_REMOVE; i++) CU_ASSERT_TRUE(c.fits[i].distance < 0.05);
@@ -233,6 +279,7 @@ static void test_an_unloaded_store_does_not_stretch(void)
     ls_error error = {""};
     CU_ASSERT_EQUAL_FATAL(ls_calibrate_by(by_model, &known, "", &plan, &c, &error), LS_OK);
     CU_ASSERT_EQUAL(c.config.parallelism, 0);
+    CU_ASSERT_EQUAL(c.config.rest_after_s, 0);
     CU_ASSERT_TRUE(c.config.conditional_effect_share > 0.85);
     CU_ASSERT_EQUAL(c.config.contention_s_per_doubling, 0);
     ls_calibration_free(&c);
@@ -489,7 +536,7 @@ static void test_validate_command(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "one store"));
 }
 
-LS_SUITE(calibrate, {"latency under load", test_load}, {"measured latencies", test_measured_latencies},
+LS_SUITE(calibrate, {"a store at rest", test_rest}, {"losers wait for winners", test_losers_wait}, {"latency under load", test_load}, {"measured latencies", test_measured_latencies},
          {"race of constant latencies", test_race_of_constant_latencies}, {"commits win once each", test_commits_win_once_each},
          {"a real store is left empty", test_a_real_store_is_left_empty}, {"refusals", test_refusals},
          {"memory runs out", test_memory_runs_out}, {"known numbers come back", test_known_numbers_come_back},

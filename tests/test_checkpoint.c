@@ -1,4 +1,5 @@
-/* test_checkpoint.c - the checkpoint object, the retention rule by hand, and the machine against every kind of answer. */
+/* test_checkpoint.c - the checkpoint object, the retention rule by hand, and the machine against every kind of answer.
+ */
 #include "tests/pond.h"
 #include "tests/suite.h"
 
@@ -7,7 +8,8 @@
 
 #define NUMBER(order) ((uint64_t)(order) << 32 | 7)
 
-/* --- the object ------------------------------------------------------------------------------------------------------------ */
+/* --- the object
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static const uint64_t four_steps[] = {400, 402, 399, 401};
 
@@ -29,7 +31,10 @@ static void test_object(void)
     CU_ASSERT_EQUAL(ls_checkpoint_encoded_bytes(&made), 64 + 4 + 32);
     CU_ASSERT_EQUAL(ls_checkpoint_encode(&made, bytes, 99), LS_ERROR_INVALID);
     CU_ASSERT_EQUAL(ls_checkpoint_encode(&made, bytes, 100), LS_OK);
-    CU_ASSERT_EQUAL(memcmp(bytes, "LSCHECK1\1\0\1\0\100\0\4\0\7\0\0\0\3\0\0\0\217\1\0\0\0\0\0\0\2\0\0\0\1\0\0\0\2\0\0\0\2\0\0\0\144", 49), 0);
+    CU_ASSERT_EQUAL(
+        memcmp(bytes,
+               "LSCHECK1\1\0\1\0\100\0\4\0\7\0\0\0\3\0\0\0\217\1\0\0\0\0\0\0\2\0\0\0\1\0\0\0\2\0\0\0\2\0\0\0\144", 49),
+        0);
     CU_ASSERT_EQUAL(memcmp(bytes + 64, "Bach\220\1\0\0\0\0\0\0\222\1", 14), 0);
     CU_ASSERT_EQUAL_FATAL(ls_checkpoint_decode(bytes, 100, &key, &read, NULL), LS_OK);
     CU_ASSERT_STRING_EQUAL(read.name, "Bach");
@@ -79,14 +84,16 @@ static void test_senseless_objects(void)
     ls_checkpoint_clear(&made);
     CU_ASSERT_EQUAL(ls_checkpoint_make(&made, LS_CHECKPOINT_AUTO, "a\nb", 1, 1, four_steps, NULL), LS_ERROR_INVALID);
     CU_ASSERT_EQUAL(ls_checkpoint_make(&made, LS_CHECKPOINT_AUTO, "", 0, 1, four_steps, NULL), LS_ERROR_INVALID);
-    CU_ASSERT_EQUAL(ls_checkpoint_make(&made, LS_CHECKPOINT_AUTO, "", 65536, 65536, four_steps, NULL), LS_ERROR_INVALID);
+    CU_ASSERT_EQUAL(ls_checkpoint_make(&made, LS_CHECKPOINT_AUTO, "", 65536, 65536, four_steps, NULL),
+                    LS_ERROR_INVALID);
     CU_ASSERT_EQUAL(ls_checkpoint_make(&made, (ls_checkpoint_kind)4, "", 1, 1, four_steps, NULL), LS_ERROR_INVALID);
     ls_fail_allocations_after(0);
     CU_ASSERT_EQUAL(ls_checkpoint_make(&made, LS_CHECKPOINT_AUTO, "", 1, 1, four_steps, NULL), LS_ERROR_MEMORY);
     ls_fail_allocations_after(-1);
 }
 
-/* --- retention ------------------------------------------------------------------------------------------------------------- */
+/* --- retention
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* Orders 1 .. 8; a trainer went back from 400 to 200 after order 4 and went on; order 5 is its pin, 6 was named. */
 static const ls_checkpoint_mark history[] = {
@@ -112,7 +119,8 @@ static void test_retention(void)
     check_retention((ls_retention){99, 0}, 4, 0, 500, "kkkk", 100);
     check_retention((ls_retention){1, 2}, 4, 0, 500, ".k.k", 200);
     check_retention((ls_retention){1, 3}, 4, 0, 500, "..kk", 300);
-    /* pinned ones stay beside the last, and do not count among them; the last are the last made, not the highest steps */
+    /* pinned ones stay beside the last, and do not count among them; the last are the last made, not the highest steps
+     */
     check_retention((ls_retention){1, 0}, 8, 0, 500, "....kk.k", 200);
     check_retention((ls_retention){2, 0}, 8, 0, 500, "....kkkk", 200);
     check_retention((ls_retention){3, 0}, 8, 0, 500, "...kkkkk", 200);
@@ -134,7 +142,8 @@ static void test_numbers(void)
     CU_ASSERT_EQUAL(ls_checkpoint_order(ls_checkpoint_next_number(NUMBER(41), UINT32_MAX)), 42);
 }
 
-/* --- the machine ------------------------------------------------------------------------------------------------------------ */
+/* --- the machine
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* Steps 0 .. 9 in one version, and the watermark at 4. */
 static void open_ten(pond *p)
@@ -333,6 +342,7 @@ static void test_misuse(void)
 }
 
 LS_SUITE(checkpoint, {"object", test_object}, {"damaged objects", test_damaged_objects},
-         {"senseless objects", test_senseless_objects}, {"retention by hand", test_retention}, {"numbers", test_numbers},
-         {"checkpointed", test_checkpointed}, {"too late or too early", test_too_late_or_too_early}, {"doubt", test_doubt},
-         {"name taken", test_name_taken}, {"denied", test_denied}, {"void version", test_void_version}, {"misuse", test_misuse})
+         {"senseless objects", test_senseless_objects}, {"retention by hand", test_retention},
+         {"numbers", test_numbers}, {"checkpointed", test_checkpointed},
+         {"too late or too early", test_too_late_or_too_early}, {"doubt", test_doubt}, {"name taken", test_name_taken},
+         {"denied", test_denied}, {"void version", test_void_version}, {"misuse", test_misuse})

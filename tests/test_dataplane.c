@@ -290,7 +290,8 @@ static void test_checkpoint_usage(void)
 static void test_checkpoints(void)
 {
     expect("produce -p 1 --backend dir:@cp -n 30 --bytes 40", 0, "30 batches");
-    expect("checkpoint write first 12,10,11,14 --data-ranks 2 --context-ranks 2 --keep --backend dir:@cp", 0, "step 10 named");
+    expect("checkpoint write first 12,10,11,14 --data-ranks 2 --context-ranks 2 --keep --backend dir:@cp", 0,
+           "step 10 named");
     expect("checkpoint write second 20 --backend dir:@cp", 0, "step 20 auto");
     const outcome *out = expect("checkpoint list --json --backend dir:@cp", 0, "\"rank_steps\":[12,10,11,14]}");
     CU_ASSERT_EQUAL(count_of(out->text, "\n"), 2);
@@ -299,7 +300,8 @@ static void test_checkpoints(void)
     snprintf(command, sizeof command, "inspect %s --backend dir:@cp", key);
     out = expect(command, 0, "\"first\", step 10, named, pinned, order 1, 2 x 2 ranks");
     CU_ASSERT_PTR_NOT_NULL(strstr(out->text, "rank 1,0: step 11"));
-    expect("reclaim --keep-last 1 --keep-versions 1 --backend dir:@cp", 0, "steps below 10 are gone (watermark 10); deleted 10 batches");
+    expect("reclaim --keep-last 1 --keep-versions 1 --backend dir:@cp", 0,
+           "steps below 10 are gone (watermark 10); deleted 10 batches");
     expect("fsck --backend dir:@cp", 0, "2 checkpoints, 1 of them pinned, 0 of steps that are trimmed");
     expect("consume --rank 0,0 --from-checkpoint first --backend dir:@cp", 0, "20 steps");
     flip(object_path("cp", key), 70);
@@ -308,7 +310,8 @@ static void test_checkpoints(void)
     snprintf(command, sizeof command, "checkpoint release %s --backend dir:@cp", key);
     expect(command, 0, "1 released");
     expect("reclaim --backend dir:@cp --json", 0, "\"bound\":20,");
-    expect("consume --rank 0,0 --from-checkpoint first --backend dir:@cp", 0, "10 steps"); /* there is none: from the oldest */
+    expect("consume --rank 0,0 --from-checkpoint first --backend dir:@cp", 0,
+           "10 steps"); /* there is none: from the oldest */
 }
 
 /* A moving checkpoint: the newest stays, those before it go; the next run begins there and replaces it. */
@@ -816,8 +819,9 @@ static void test_folder_that_cannot_be_written(void)
     expect("consume --backend dir:@full --rank 0,0 --output /dev/full", 3, "/dev/full: No space left on device");
 }
 
-LS_SUITE(dataplane, {"usage", test_usage}, {"checkpoint usage", test_checkpoint_usage}, {"checkpoints", test_checkpoints},
-         {"a moving checkpoint", test_moving_checkpoint}, {"no batches", test_no_batches}, {"a restart goes on", test_restart_goes_on},
+LS_SUITE(dataplane, {"usage", test_usage}, {"checkpoint usage", test_checkpoint_usage},
+         {"checkpoints", test_checkpoints}, {"a moving checkpoint", test_moving_checkpoint},
+         {"no batches", test_no_batches}, {"a restart goes on", test_restart_goes_on},
          {"layouts and discoveries", test_layouts_and_discoveries}, {"synthetic content", test_synthetic_content},
          {"files", test_files}, {"empty slices", test_empty_slices}, {"standard input", test_standard_input},
          {"follow from an empty folder", test_follow_from_an_empty_folder}, {"fenced", test_fenced},
@@ -825,4 +829,5 @@ LS_SUITE(dataplane, {"usage", test_usage}, {"checkpoint usage", test_checkpoint_
          {"kills", test_kills}, {"damaged manifest", test_damaged_manifest}, {"missing version", test_missing_version},
          {"lost versions", test_lost_versions}, {"damaged batch", test_damaged_batch},
          {"orphans and foreigners", test_orphans_and_foreigners}, {"broken promises", test_broken_promises},
-         {"trimmed lake", test_trimmed_lake}, {"half reclaimed lake", test_half_reclaimed_lake}, {"a folder that cannot be written", test_folder_that_cannot_be_written})
+         {"trimmed lake", test_trimmed_lake}, {"half reclaimed lake", test_half_reclaimed_lake},
+         {"a folder that cannot be written", test_folder_that_cannot_be_written})

@@ -1,15 +1,17 @@
-/* test_reclaimer.c - what goes and what stays, by hand; two reclaimers, dying ones, rewinds at every moment, late winners. */
+/* test_reclaimer.c - what goes and what stays, by hand; two reclaimers, dying ones, rewinds at every moment, late
+ * winners. */
 #include "tests/pond.h"
 #include "tests/suite.h"
 
 #include <string.h>
 
 #define NUMBER(order) ((uint64_t)(order) << 32 | 7)
-#define SECOND_NS LS_NANOSECONDS_PER_SECOND
+#define SECOND_NS     LS_NANOSECONDS_PER_SECOND
 
 static ls_reclaimer_config usual(void)
 {
-    return (ls_reclaimer_config){.retention = {.keep_last = 1}, .retry_ns = 1000, .delete_concurrency = 3, .keep_versions = 1};
+    return (ls_reclaimer_config){
+        .retention = {.keep_last = 1}, .retry_ns = 1000, .delete_concurrency = 3, .keep_versions = 1};
 }
 
 /* Steps 0 .. 11 of one producer in versions 1 .. 3. */
@@ -155,7 +157,8 @@ static void test_refused(void)
     pond p;
     ls_reclaimer_config config = usual();
     pond_open(&p, 4);
-    pond_add(&p, ls_key_data(1, 1, 0), 100); /* objects, but no version: the prefix is wrong, or the versions are lost */
+    pond_add(&p, ls_key_data(1, 1, 0),
+             100); /* objects, but no version: the prefix is wrong, or the versions are lost */
     guest g = reclaim(&p, &config, 7);
     CU_ASSERT_EQUAL(g.refused, 1);
     CU_ASSERT_EQUAL(p.deletes + p.puts, 0);
@@ -170,16 +173,17 @@ static void test_refused(void)
     pond_clear(&p);
 }
 
-/* --- orphans ----------------------------------------------------------------------------------------------------------------- */
+/* --- orphans
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static void test_orphans(void)
 {
     pond p;
-    open_twelve(&p);                         /* producer 1: epoch 1, sequences 0 .. 11, still at it */
-    pond_commit(&p, 2, 1, 0, 2, false);      /* producer 2: epoch 1 committed 0 and 1 ... */
-    pond_commit(&p, 2, 2, 0, 0, false);      /* ... and was fenced by epoch 2, which has committed nothing yet */
-    pond_commit(&p, 3, 1, 0, 1, true);       /* producer 3: finished */
-    pond_commit(&p, 4, 3, 5, 1, false);      /* producer 4: epoch 3 has committed sequence 5 */
+    open_twelve(&p);                    /* producer 1: epoch 1, sequences 0 .. 11, still at it */
+    pond_commit(&p, 2, 1, 0, 2, false); /* producer 2: epoch 1 committed 0 and 1 ... */
+    pond_commit(&p, 2, 2, 0, 0, false); /* ... and was fenced by epoch 2, which has committed nothing yet */
+    pond_commit(&p, 3, 1, 0, 1, true);  /* producer 3: finished */
+    pond_commit(&p, 4, 3, 5, 1, false); /* producer 4: epoch 3 has committed sequence 5 */
     static const struct {
         uint64_t producer;
         uint32_t epoch;
@@ -192,10 +196,8 @@ static void test_orphans(void)
                  {3, 1, 1, true},   /* the row is closed */
                  {3, 2, 0, false},  /* reopened since we read */
                  {4, 3, 4, true},   /* the row has passed it */
-                 {4, 3, 0, true},
-                 {4, 3, 6, false},
-                 {4, 2, 9, true},
-                 {9, 1, 0, false}}; /* a producer that has no row yet */
+                 {4, 3, 0, true},   {4, 3, 6, false},
+                 {4, 2, 9, true},   {9, 1, 0, false}}; /* a producer that has no row yet */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pond_add(&p, ls_key_data(cases[i].producer, cases[i].epoch, cases[i].sequence), 55);
     }
@@ -220,7 +222,8 @@ static void test_orphans(void)
     pond_clear(&p);
 }
 
-/* --- dry run ------------------------------------------------------------------------------------------------------------------ */
+/* --- dry run
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void test_dry_run(void)
 {
@@ -252,14 +255,17 @@ static void test_dry_run(void)
     CU_ASSERT_EQUAL(g.told[13].key.sequence, 12);
     CU_ASSERT_EQUAL(g.reclaimed.deleted[LS_DELETE_BATCH], 8);
     config.dry_run = false;
-    guest real = reclaim(&p, &config, 8); /* and the real one deletes what the dry one said, and the version it made itself */
+    guest real =
+        reclaim(&p, &config, 8); /* and the real one deletes what the dry one said, and the version it made itself */
     CU_ASSERT_EQUAL(real.reclaimed.deleted[LS_DELETE_BATCH], 8);
     CU_ASSERT_EQUAL(real.reclaimed.deleted[LS_DELETE_ORPHAN], 1);
     CU_ASSERT_EQUAL(real.reclaimed.deleted[LS_DELETE_VERSION], 5);
     pond_clear(&p);
 }
 
-/* --- trouble ------------------------------------------------------------------------------------------------------------------- */
+/* --- trouble
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void check_bent(ls_operation operation, ls_object_kind kind, bool effect, ls_reply_status status)
 {
@@ -407,7 +413,8 @@ static void test_two_reclaimers_and_a_rewind(void)
         guest_start_reclaimer(&guests[1], &p, &machines[1], &other, 2 * seed + 1);
         guest_start_checkpointer(&guests[2], &p, &pin, 4, LS_CHECKPOINT_PIN, seed);
         uint64_t patience = ls_random_below(&random, 40); /* of the rewind, before it begins */
-        for (uint32_t moves = 0; !(guest_is_done(&guests[0]) && guest_is_done(&guests[1]) && guest_is_done(&guests[2])); moves++) {
+        for (uint32_t moves = 0; !(guest_is_done(&guests[0]) && guest_is_done(&guests[1]) && guest_is_done(&guests[2]));
+             moves++) {
             CU_ASSERT_FATAL(moves < 10000);
             uint64_t who = ls_random_below(&random, moves < patience ? 2 : 3);
             guest_move(&guests[who]);
@@ -427,7 +434,63 @@ static void test_two_reclaimers_and_a_rewind(void)
     CU_ASSERT_TRUE(pinned > 300 && refused > 300); /* both orders were seen */
 }
 
-/* The rewind wins when its pin comes before the second list, at the last moment; and gives up when the announcement stands. */
+/* Everything at once, 3000 times: the same three, a producer that commits, answers that are lost with or without effect, and requests
+ * that have no effect now but at any later time, deletes and puts of all kinds. Nothing acknowledged is ever missing; and when the storm is
+ * over, a last round leaves what is needed and nothing else. */
+static void weather_storm(uint64_t seed, uint32_t *pinned)
+{
+    pond p;
+    guest guests[3];
+    ls_reclaimer machines[2];
+    ls_checkpointer pin;
+    ls_random random = ls_random_open(seed, 1, LS_RANDOM_TEST, 2);
+    ls_reclaimer_config config = usual(), other = usual();
+    other.retention.keep_last = 2;
+    open_twelve(&p);
+    add_checkpoint(&p, 1, 4, LS_CHECKPOINT_AUTO);
+    add_checkpoint(&p, 2, 6, LS_CHECKPOINT_AUTO);
+    add_checkpoint(&p, 3, 8, LS_CHECKPOINT_AUTO);
+    guest_start_reclaimer(&guests[0], &p, &machines[0], &config, 2 * seed);
+    guest_start_reclaimer(&guests[1], &p, &machines[1], &other, 2 * seed + 1);
+    guest_start_checkpointer(&guests[2], &p, &pin, 4, LS_CHECKPOINT_PIN, seed);
+    uint64_t patience = ls_random_below(&random, 40), end = 12;
+    for (uint32_t moves = 0; !(guest_is_done(&guests[0]) && guest_is_done(&guests[1]) && guest_is_done(&guests[2])); moves++) {
+        CU_ASSERT_FATAL(moves < 10000);
+        guest *who = &guests[ls_random_below(&random, moves < patience ? 2 : 3)];
+        uint64_t luck = ls_random_below(&random, 40);
+        if (luck < 4) guest_bend(who, luck == 0, luck > 1, LS_REPLY_UNKNOWN_OUTCOME);
+        guest_move(who);
+        if (luck >= 37 && p.lingering_count > 0) pond_land(&p, (uint32_t)ls_random_below(&random, p.lingering_count));
+        if (luck == 20 && end < 24) {
+            pond_commit(&p, 1, 1, end, 4, false);
+            end += 4;
+        }
+        check_kept(&p, &guests[2]);
+    }
+    while (p.lingering_count > 0) pond_land(&p, p.lingering_count - 1);
+    check_kept(&p, &guests[2]);
+    *pinned += guests[2].checkpointed;
+    for (uint32_t i = 0; i < 3; i++) guest_die(&guests[i], false);
+    guest last = reclaim(&p, &config, 999);
+    CU_ASSERT_EQUAL(last.finished, 1);
+    CU_ASSERT_TRUE(last.reclaimed.bound == 8 || (last.reclaimed.bound >= 4 && pond_count(&p, LS_OBJECT_CHECKPOINT) > 1));
+    check_batches(&p, last.reclaimed.bound, end);
+    check_kept(&p, &guests[2]);
+    CU_ASSERT_EQUAL(pond_count(&p, LS_OBJECT_MANIFEST), 1);
+    CU_ASSERT_EQUAL(pond_count(&p, LS_OBJECT_FLOOR), 1);
+    CU_ASSERT_EQUAL(ls_manifest_end_step(pond_newest(&p)), end);
+    pond_clear(&p);
+}
+
+static void test_storms(void)
+{
+    uint32_t pinned = 0;
+    for (uint64_t seed = 1; seed <= 3000; seed++) weather_storm(seed, &pinned);
+    CU_ASSERT_TRUE(pinned > 300 && pinned < 2700);
+}
+
+/* The rewind wins when its pin comes before the second list, at the last moment; and gives up when the announcement
+ * stands. */
 static void test_rewind_in_both_orders(void)
 {
     for (uint32_t order = 0; order < 2; order++) {
@@ -509,7 +572,9 @@ static void test_void_checkpoint(void)
     pond_clear(&p);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------------------- */
+/* --- life
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_follow_and_stop(void)
 {
@@ -614,7 +679,8 @@ static void test_memory_is_short(void)
     ls_reclaimer_config config = usual();
     open_twelve(&p);
     ls_fail_allocations_after(0);
-    CU_ASSERT_EQUAL(ls_reclaimer_init(&machine, &p.protocol, &config, 1, ls_random_open(1, 0, LS_RANDOM_TEST, 0)), LS_ERROR_MEMORY);
+    CU_ASSERT_EQUAL(ls_reclaimer_init(&machine, &p.protocol, &config, 1, ls_random_open(1, 0, LS_RANDOM_TEST, 0)),
+                    LS_ERROR_MEMORY);
     ls_fail_allocations_after(-1);
     pond_clear(&p);
 }
@@ -649,10 +715,11 @@ static void test_misuse(void)
 }
 
 LS_SUITE(reclaimer, {"one round", test_one_round}, {"bounds by hand", test_bounds_by_hand},
-         {"without checkpoints", test_without_checkpoints}, {"all reclaimed", test_all_reclaimed}, {"refused", test_refused},
-         {"orphans", test_orphans}, {"dry run", test_dry_run}, {"doubt", test_doubt}, {"denied", test_denied},
-         {"commits in between", test_commits_in_between}, {"death anywhere", test_death_anywhere},
-         {"two reclaimers and a rewind", test_two_reclaimers_and_a_rewind},
-         {"rewind in both orders", test_rewind_in_both_orders}, {"late winner", test_late_winner},
+         {"without checkpoints", test_without_checkpoints}, {"all reclaimed", test_all_reclaimed},
+         {"refused", test_refused}, {"orphans", test_orphans}, {"dry run", test_dry_run}, {"doubt", test_doubt},
+         {"denied", test_denied}, {"commits in between", test_commits_in_between},
+         {"death anywhere", test_death_anywhere}, {"two reclaimers and a rewind", test_two_reclaimers_and_a_rewind},
+         {"storms", test_storms}, {"rewind in both orders", test_rewind_in_both_orders}, {"late winner", test_late_winner},
          {"void checkpoint", test_void_checkpoint}, {"follow and stop", test_follow_and_stop},
-         {"stop in the middle", test_stop_in_the_middle}, {"copies", test_copies}, {"memory is short", test_memory_is_short}, {"misuse", test_misuse})
+         {"stop in the middle", test_stop_in_the_middle}, {"copies", test_copies},
+         {"memory is short", test_memory_is_short}, {"misuse", test_misuse})

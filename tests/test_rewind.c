@@ -1,5 +1,6 @@
-/* test_rewind.c - a trainer that goes back, as processes on real stores: train to step 500 with checkpoints at 200 and 400, reclaim, roll
- * back to 200, read the same bytes. In between everything that is not needed is gone, and nothing else: checked name by name.
+/* test_rewind.c - a trainer that goes back, as processes on real stores: train to step 500 with checkpoints at 200 and
+ * 400, reclaim, roll back to 200, read the same bytes. In between everything that is not needed is gone, and nothing
+ * else: checked name by name.
  *
  * On a directory, on the S3 server that the tests start, and on the store that LAKESTREAM_STORE names, if it is set.
  */
@@ -31,7 +32,8 @@ static char text[TEXT_MAX];
 static int run(const place *p, const char *arguments)
 {
     char command[2048];
-    snprintf(command, sizeof command, "%s %s %s --backend %s 2>&1", p->environment, getenv("LAKESTREAM"), arguments, p->address);
+    snprintf(command, sizeof command, "%s %s %s --backend %s 2>&1", p->environment, getenv("LAKESTREAM"), arguments,
+             p->address);
     FILE *output = popen(command, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(output);
     size_t length = fread(text, 1, sizeof text - 1, output);
@@ -49,7 +51,8 @@ static void expect(const place *p, const char *arguments, int code, const char *
     CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
 }
 
-/* --- what the store holds ---------------------------------------------------------------------------------------------------- */
+/* --- what the store holds
+ * ---------------------------------------------------------------------------------------------------- */
 
 typedef struct holdings {
     uint32_t count[5]; /* by ls_object_kind; 0: foreign names */
@@ -93,7 +96,9 @@ static holdings look(const place *p)
     while (h.more) {
         char after[LS_STORE_KEY_BYTES_MAX + 1];
         memcpy(after, h.last, sizeof after);
-        ls_object_request list = {.operation = LS_LIST, .key = p->prefix, .list_limit = LS_STORE_LIST_LIMIT_MAX,
+        ls_object_request list = {.operation = LS_LIST,
+                                  .key = p->prefix,
+                                  .list_limit = LS_STORE_LIST_LIMIT_MAX,
                                   .list_after = after[0] == '\0' ? NULL : after};
         h.answered = h.more = false;
         CU_ASSERT_EQUAL_FATAL(ls_store_submit(p->store, &list, take_page, &h), LS_OK);
@@ -114,7 +119,8 @@ static holdings check_holdings(const place *p, uint64_t first, uint32_t checkpoi
     return h;
 }
 
-/* --- the story ----------------------------------------------------------------------------------------------------------------- */
+/* --- the story
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static void compare_tail(const char *whole_path, const char *part_path, size_t skipped, size_t length)
 {
@@ -155,21 +161,25 @@ static void tell_story(const place *p)
     char arguments[900], key[LS_KEY_TEXT_BYTES], first[600], again[600];
     snprintf(first, sizeof first, "%s", ls_test_path("rewind-first"));
     snprintf(again, sizeof again, "%s", ls_test_path("rewind-again"));
-    snprintf(arguments, sizeof arguments, "produce --producer 0 --batches %u --bytes %u --data-ranks 1 --context-ranks 1", BATCHES,
-             BATCH_BYTES);
+    snprintf(arguments, sizeof arguments,
+             "produce --producer 0 --batches %u --bytes %u --data-ranks 1 --context-ranks 1", BATCHES, BATCH_BYTES);
     expect(p, arguments, 0, "finished");
-    snprintf(arguments, sizeof arguments, "consume --rank 0,0 --steps 500 --window 16 --checkpoint train --checkpoint-every 200 --output %s", first);
+    snprintf(arguments, sizeof arguments,
+             "consume --rank 0,0 --steps 500 --window 16 --checkpoint train --checkpoint-every 200 --output %s", first);
     expect(p, arguments, 0, "500 steps");
     put_orphan(p);
     holdings before = look(p);
     CU_ASSERT_EQUAL(before.count[LS_OBJECT_DATA], BATCHES + 1);
-    expect(p, "reclaim --keep-last 2 --grace-s 0 --keep-versions 2 --dry-run", 0, "would delete data/0/1-525.tgb: no version names it");
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, "would delete data/0/1-199.tgb (step 199): its step is below every checkpoint"));
+    expect(p, "reclaim --keep-last 2 --grace-s 0 --keep-versions 2 --dry-run", 0,
+           "would delete data/0/1-525.tgb: no version names it");
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "would delete data/0/1-199.tgb (step 199): its step is below every checkpoint"));
     CU_ASSERT_PTR_NULL(strstr(text, "(step 200)"));
     holdings after = look(p);
     CU_ASSERT_EQUAL(memcmp(before.count, after.count, sizeof before.count), 0);
 
-    expect(p, "reclaim --keep-last 2 --grace-s 0 --keep-versions 2", 0, "deleted 200 batches, 1 orphans, 0 checkpoints");
+    expect(p, "reclaim --keep-last 2 --grace-s 0 --keep-versions 2", 0,
+           "deleted 200 batches, 1 orphans, 0 checkpoints");
     after = check_holdings(p, 200, 2);
     CU_ASSERT_EQUAL(after.count[LS_OBJECT_MANIFEST], 2);
     CU_ASSERT_EQUAL(after.count[LS_OBJECT_FLOOR], 1);
@@ -180,13 +190,15 @@ static void tell_story(const place *p)
     expect(p, arguments, 0, "step 200 pin");
     expect(p, "reclaim --keep-last 1 --grace-s 0 --keep-versions 2", 0, "deleted 0 batches, 0 orphans, 1 checkpoints");
     check_holdings(p, 200, 2); /* the pin took the place of the checkpoint */
-    snprintf(arguments, sizeof arguments, "consume --rank 0,0 --steps 300 --window 16 --from-checkpoint train --output %s", again);
+    snprintf(arguments, sizeof arguments,
+             "consume --rank 0,0 --steps 300 --window 16 --from-checkpoint train --output %s", again);
     expect(p, arguments, 0, "300 steps"); /* the newest of that name is the pin */
     compare_tail(first, again, 200 * BATCH_BYTES, 300 * BATCH_BYTES);
     check_holdings(p, 200, 2);
 
     expect(p, "checkpoint release train", 0, "1 released");
-    expect(p, "reclaim --keep-last 1 --grace-s 0 --keep-versions 1", 0, "deleted 200 batches, 0 orphans, 0 checkpoints");
+    expect(p, "reclaim --keep-last 1 --grace-s 0 --keep-versions 1", 0,
+           "deleted 200 batches, 0 orphans, 0 checkpoints");
     after = check_holdings(p, 400, 1);
     CU_ASSERT_EQUAL(after.count[LS_OBJECT_MANIFEST], 1);
     snprintf(arguments, sizeof arguments, "checkpoint rewind %s", key);
@@ -216,9 +228,10 @@ static void test_server(void)
     const s3_server *server = s3_server_get();
     if (server == NULL) return;
     char environment[400];
-    snprintf(environment, sizeof environment,
-             "AWS_ENDPOINT_URL=%s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=lakestream AWS_SECRET_ACCESS_KEY=lakestreamsecret",
-             server->endpoint);
+    snprintf(
+        environment, sizeof environment,
+        "AWS_ENDPOINT_URL=%s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=lakestream AWS_SECRET_ACCESS_KEY=lakestreamsecret",
+        server->endpoint);
     place p = {.environment = environment, .prefix = "rewind/lake/"};
     snprintf(p.address, sizeof p.address, "%s/rewind/lake", server->address);
     p.store = s3_server_open(&server->options);

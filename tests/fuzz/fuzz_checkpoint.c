@@ -1,8 +1,8 @@
 /* fuzz_checkpoint.c - libFuzzer target for the checkpoint decoder: any bytes, found under the name that they claim.
  *
- * What must hold beside "no fault": an accepted object has the step that is the least of its ranks, and in format 1, with nothing between
- * its steps and its end, it is written again to the same bytes. The mutator of its own starts from a small object and mostly makes the
- * checksum right again.
+ * What must hold beside "no fault": an accepted object has the step that is the least of its ranks, and in format 1,
+ * with nothing between its steps and its end, it is written again to the same bytes. The mutator of its own starts from
+ * a small object and mostly makes the checksum right again.
  */
 #include "manifest/bytes.h"
 #include "manifest/checkpoint.h"
@@ -18,7 +18,8 @@ size_t LLVMFuzzerMutate(uint8_t *bytes, size_t length, size_t capacity);
 static void must_write_to(const ls_checkpoint *checkpoint, const uint8_t *bytes, size_t length)
 {
     uint8_t *again = malloc(length);
-    if (again == NULL || ls_checkpoint_encode(checkpoint, again, length) != LS_OK || memcmp(again, bytes, length) != 0) abort();
+    if (again == NULL || ls_checkpoint_encode(checkpoint, again, length) != LS_OK || memcmp(again, bytes, length) != 0)
+        abort();
     free(again);
 }
 
@@ -27,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     ls_checkpoint checkpoint;
     ls_key key = {.kind = LS_OBJECT_CHECKPOINT};
     if (length >= LS_CHECKPOINT_HEADER_BYTES) {
-        key = ls_key_checkpoint(ls_load_u64(bytes + 16), ls_load_u64(bytes + 24), (ls_checkpoint_kind)ls_load_u32(bytes + 32));
+        key = ls_key_checkpoint(ls_load_u64(bytes + 16), ls_load_u64(bytes + 24),
+                                (ls_checkpoint_kind)ls_load_u32(bytes + 32));
     }
     if (ls_checkpoint_decode(bytes, length, &key, &checkpoint, NULL) != LS_OK) return 0;
     uint64_t least = UINT64_MAX, ranks = (uint64_t)checkpoint.data_ranks * checkpoint.context_ranks;

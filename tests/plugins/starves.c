@@ -1,0 +1,12 @@
+/* starves.c - a plug-in for the tests: it waits for a batch that cannot become ready. */
+#include "policies/plugin.h"
+
+static void decide(const void *instance, void *state, ls_random *random, const ls_commit_view *view, ls_commit_decision *decision)
+{
+    (void)instance, (void)state, (void)random;
+    if (view->moment == LS_MOMENT_READY) decision->try_at_ns = view->now_ns;
+}
+
+static const ls_policy policy = {.name = "starves", .rule = "for tests", .source = "tests", .decide = decide};
+
+LS_POLICY_PLUGIN(&policy)

@@ -78,7 +78,7 @@ test: $(RUNNER) $(PROGRAM) $(PLUGINS) ## run the test suites (SUITE=name runs on
 	LAKESTREAM=$(PROGRAM) LAKESTREAM_PLUGINS=$(BUILD)/plugins $(RUNNER) $(SUITE)
 
 # The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
-EXPERIMENTS = f1-end-to-end f2-step-latency f7-manifest-growth f3-producers f6-read-amplification f8-failures c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+EXPERIMENTS = f1-end-to-end f2-step-latency f7-manifest-growth f3-producers f6-read-amplification f8-failures f9-storage c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
 STUDIES  = f1-end-to-end f7-manifest-growth
 QUICK    = $(if $(FULL),,--quick)
 DATABASE = results/figures$(if $(FULL),-full,).db
@@ -89,7 +89,7 @@ figures: ## set up, build, run the experiments and draw them (FULL=1: the whole 
 	@mkdir -p results/figures
 	@set -e; for name in $(EXPERIMENTS); do \
 	  $(PROGRAM) run experiments/$$name.json -o $(DATABASE) -j$(JOBS) $(QUICK); \
-	  if [ $$name = f8-failures ]; then $(PROGRAM) series experiments/$$name.json $(QUICK) -o results/figures/$$name-series.tsv; fi; \
+	  case $$name in f8-failures|f9-storage) $(PROGRAM) series experiments/$$name.json $(QUICK) -o results/figures/$$name-series.tsv ;; esac; \
 	  $(PROGRAM) plot experiments/$$name.json -i $(DATABASE) -o results/figures; \
 	done
 	@set -e; for name in $(STUDIES); do $(PROGRAM) sensitivity experiments/$$name.json -o $(DATABASE) -j$(JOBS) $(QUICK); done

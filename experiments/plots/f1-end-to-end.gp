@@ -78,6 +78,7 @@ do for [row=0:1] {
       $joined index i using 2:3:(consistent($4,$5,$6) ? 1 : NaN) with points pointtype 7 pointsize 1.1 linecolor rgb "#e69f00", \
       $places using ($2/samples):3:(1) with points pointtype 9 pointsize 2.2 linecolor rgb "#000000", \
       $places using ($2/samples):($3*place_of[int($0)+1]):(1):1 with labels font ",11" textcolor rgb "#000000"
+    unset label
   }
 }
 unset multiplot

@@ -79,7 +79,7 @@ test: $(RUNNER) $(PROGRAM) $(PLUGINS) ## run the test suites (SUITE=name runs on
 
 # The quick set takes at most three minutes on two cores; FULL=1 runs every experiment whole.
 EXPERIMENTS = f1-end-to-end f2-step-latency f3-producers f3-ingest-kafka f4-batch-size-kafka f5-read-latency f6-read-amplification \
-              f7-manifest-growth f8-failures f9-storage c1-cost t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
+              f7-manifest-growth f8-failures f9-storage c1-cost p2-turns r1-robustness p1-pareto t1-open-attempts t2-tight-retry t3-queues t4-together t5-retriers
 STUDIES  = f1-end-to-end f7-manifest-growth
 QUICK    = $(if $(FULL),,--quick)
 DATABASE = results/figures$(if $(FULL),-full,).db

@@ -142,6 +142,33 @@ static void draw_request_faults(ls_random *random, ls_scenario *s)
     }
 }
 
+/* A training job, its checkpoints, and reclaimers, from a stream of their own: the rest of a seed's world stays what it was. */
+static void draw_training(uint64_t seed, ls_scenario *s)
+{
+    ls_random stream = ls_random_open(seed, 0, LS_RANDOM_TEST, 1), *random = &stream;
+    if (s->upload.instantaneous || !chance(random, 0.35)) return;
+    s->trainer.present = chance(random, 0.8);
+    s->batches.context_parallel = 1 + ls_random_below(random, 2);
+    s->trainer.ranks_per_node = 1 + ls_random_below(random, 4);
+    s->trainer.prefetch_steps = ls_random_below(random, 4);
+    s->trainer.compute.scale_s = between(random, 0.001, 0.3);
+    s->trainer.checkpoint_steps = chance(random, 0.8) ? 1 + ls_random_below(random, 10) : 0;
+    s->trainer.checkpoint_s = chance(random, 0.5) ? between(random, 0.01, 1) : 0;
+    s->trainer.named_every = ls_random_below(random, 4);
+    s->trainer.restart_s = between(random, 0.05, 3);
+    s->trainer.rollback_checkpoints = ls_random_below(random, 3);
+    s->reclaim.count = ls_random_below(random, 3);
+    s->reclaim.every_s = between(random, 0.2, 5);
+    s->reclaim.keep_last = 1 + ls_random_below(random, 3);
+    s->reclaim.keep_every = ls_random_below(random, 4);
+    s->reclaim.grace_s = chance(random, 0.5) ? 0 : between(random, 0.1, 5);
+    s->reclaim.keep_versions = 1 + ls_random_below(random, 4);
+    s->reclaim.delete_concurrency = 1 + ls_random_below(random, 8);
+    s->reclaim.clock_skew_s = chance(random, 0.3) ? between(random, -10, 10) : 0;
+    if (chance(random, 0.5)) s->faults.trainer_crash_rate_per_s = between(random, 0.02, 0.3);
+    if (chance(random, 0.5)) s->faults.reclaimer_crash_rate_per_s = between(random, 0.02, 0.5);
+}
+
 ls_result ls_fuzz_draw(uint64_t seed, ls_scenario *scenario, ls_error *error)
 {
     uint32_t count;
@@ -153,6 +180,7 @@ ls_result ls_fuzz_draw(uint64_t seed, ls_scenario *scenario, ls_error *error)
     draw_store(&random, scenario);
     ls_result result = draw_policy(&random, scenario, error);
     if (result != LS_OK) return result;
+    draw_training(seed, scenario);
     if (chance(&random, 0.1)) return LS_OK; /* a world without faults has stricter rules: nobody may be fenced */
     if (!scenario->policy.policy->simulator_only) draw_producer_faults(&random, scenario);
     draw_request_faults(&random, scenario);

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 typedef struct export {
@@ -87,6 +88,16 @@ static void add_header(export *x)
     ls_text_add(&x->line, "\n");
 }
 
+/* pandas and R both read Inf. */
+static void add_value(ls_text *line, double value)
+{
+    if (isinf(value)) {
+        ls_text_add(line, value > 0 ? "Inf" : "-Inf");
+    } else {
+        ls_text_number(line, value);
+    }
+}
+
 static void add_csv_row(export *x, const ls_observation *o)
 {
     ls_text *line = &x->line;
@@ -98,7 +109,7 @@ static void add_csv_row(export *x, const ls_observation *o)
     ls_text_format(line, ",%" PRIu64 ",", o->replication);
     add_csv(line, o->metric);
     ls_text_add(line, ",");
-    ls_text_number(line, o->value);
+    add_value(line, o->value);
     ls_text_add(line, ",");
     add_csv(line, unit_of(o->metric));
     for (uint32_t i = 0; i < x->keys.count; i++) {
@@ -137,7 +148,7 @@ static bool fill_object(const export *x, const ls_observation *o, cJSON *object)
                 cJSON_AddStringToObject(object, "backend", o->backend) != NULL &&
                 add_whole(object, "replication", o->replication) &&
                 cJSON_AddStringToObject(object, "metric", o->metric) != NULL &&
-                cJSON_AddRawToObject(object, "value", ls_number_text(o->value, number)) != NULL &&
+                cJSON_AddRawToObject(object, "value", isfinite(o->value) ? ls_number_text(o->value, number) : "null") != NULL &&
                 cJSON_AddStringToObject(object, "unit", unit_of(o->metric)) != NULL;
     cJSON *parameters = cJSON_AddObjectToObject(object, "parameters");
     good = good && parameters != NULL;

@@ -7,7 +7,7 @@
  *   do not sweep it.
  * Quoted after RFC 4180 (a field with comma, quote or line end stands in quotes, quotes are doubled); lines end with a
  * newline alone, which every reader of CSV takes and line tools need. Values are the shortest decimals that read back as
- * the same double.
+ * the same double; an infinite one is Inf in CSV and null in JSON.
  *
  * JSON lines: one object a line with the same members; instead of the columns of swept keys a member "parameters", an
  * object with the keys that this experiment sweeps. A label that is the decimal text of a number is a JSON number there,

@@ -38,7 +38,7 @@ static int run(const ls_arguments *arguments)
 {
     ls_error error = {""};
     ls_results *results = NULL;
-    ls_export_format format;
+    ls_export_format format = LS_EXPORT_CSV;
     ls_observation_filter filter = {.experiment = ls_argument_text(arguments, "experiment"),
                                     .metrics = ls_argument_text(arguments, "metric"),
                                     .backend = ls_argument_text(arguments, "backend")};

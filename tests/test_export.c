@@ -621,7 +621,7 @@ static void test_cookbook(void)
                     {3, "0|1.0|11.0|10.0"},
                     {1, "f7-manifest-growth|[\"immediate\",\"2\"]|0|crashed|signal 11"},
                     {4, "[\"immediate\",\"1\"]|1"},
-                    {1, "$.producers.count|1|2"},
+                    {1, "producers.count|1|2"},
                     {1, "1.2.3|sim|6|3.0|14.0"},
                     {2, "delay_s|3|1.0|3.0"}};
     const double one[] = {1, 2, 3}, eleven[] = {11, 12, 13};

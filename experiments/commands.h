@@ -11,6 +11,7 @@ extern const ls_command ls_command_plot;
 extern const ls_command ls_command_report;
 extern const ls_command ls_command_sensitivity;
 extern const ls_command ls_command_results;
+extern const ls_command ls_command_export;
 extern const ls_command ls_command_merge;
 extern const ls_command ls_command_series;
 extern const ls_command ls_command_tune;

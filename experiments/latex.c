@@ -19,7 +19,7 @@ static const struct {
     {"<", "\\textless{}"},
     {">", "\\textgreater{}"},
     {"|", "\\textbar{}"},
-    {"\"", "\\textquotedbl{}"},
+    {"\"", "''"},
     {"--", "-{}-"}, /* no dash: an option's name */
     {"\xc2\xa0", "~"},
     {"\xc2\xb1", "\\(\\pm\\)"},

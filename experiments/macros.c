@@ -237,10 +237,11 @@ ls_result ls_macros_of(const ls_stored_experiment *experiment, const ls_presenta
 
 static bool same(const char *left, const char *right) { return left != NULL && strcmp(left, right) == 0; }
 
+/* Both values and no quotient: a real share may well be 0. */
 static void add_judged(const ls_validation_row *row, ls_text *text)
 {
-    ls_text_format(text, row->verdict == LS_VERDICT_MISS ? " & \\textbf{%.3g (%+.1f\\,\\%%)}" : " & %.3g (%+.1f\\,\\%%)",
-                   row->real, row->real != 0 ? 100 * (row->simulated / row->real - 1) : 0.0);
+    ls_text_format(text, row->verdict == LS_VERDICT_MISS ? " & \\textbf{%.3g / %.3g}" : " & %.3g / %.3g", row->real,
+                   row->simulated);
 }
 
 ls_result ls_macros_validation(const ls_validation_record *record, ls_text *text)
@@ -260,7 +261,8 @@ ls_result ls_macros_validation(const ls_validation_record *record, ls_text *text
     if (!where.failed) ls_latex_text(text, where.bytes);
     text->failed = text->failed || where.failed;
     ls_text_free(&where);
-    ls_text_add(text, "\\par\\smallskip\\noindent{\\footnotesize\\begin{tabular}{@{}l");
+    ls_text_add(text, "\\par\\smallskip\\noindent{\\footnotesize"
+                      "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{\\begin{tabular}{@{}l");
     for (uint32_t i = 0; i < columns; i++) ls_text_add(text, "r");
     ls_text_add(text, "@{}}\\toprule\n");
     for (uint32_t i = 0; i < record->row_count; i++) {
@@ -277,6 +279,6 @@ ls_result ls_macros_validation(const ls_validation_record *record, ls_text *text
         if (row->verdict != LS_VERDICT_SHOWN) add_judged(row, text);
         if (i + 1 == record->row_count || !same(row->point, record->rows[i + 1].point)) ls_text_add(text, "\\\\\n");
     }
-    ls_text_add(text, "\\bottomrule\\end{tabular}}\\par\n");
+    ls_text_add(text, "\\bottomrule\\end{tabular}}}\\par\n");
     return text->failed ? LS_ERROR_MEMORY : LS_OK;
 }

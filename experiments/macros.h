@@ -33,7 +33,7 @@ ls_result ls_macros_of(const ls_stored_experiment *experiment, const ls_presenta
                        const ls_published_rows *rows, const cJSON *templates, ls_text *text, ls_error *error);
 
 /* Appends, as LaTeX that goes straight into the text, what a validation found: a sentence and a table of the judged
- * metrics, a row a point, real value and error of the model, misses in bold. */
+ * metrics, a row a point, real value / simulated value, misses in bold. LS_ERROR_MEMORY. Needs graphicx, booktabs. */
 ls_result ls_macros_validation(const ls_validation_record *record, ls_text *text);
 
 #endif

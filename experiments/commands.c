@@ -53,7 +53,7 @@ const ls_command *const *ls_commands(uint32_t *count)
         &ls_command_explore, &ls_command_tune,
         &ls_command_policies, &ls_command_presets, &ls_command_keys, &ls_command_metrics,
         &ls_command_produce, &ls_command_consume, &ls_command_inspect, &ls_command_fsck,
-        &ls_command_policy_test, &ls_command_report, &ls_command_sensitivity, &ls_command_prices,
+        &ls_command_policy_test, &ls_command_report, &ls_command_macros, &ls_command_sensitivity, &ls_command_prices,
         &ls_command_checkpoint, &ls_command_reclaim, &ls_command_calibrate, &ls_command_validate,
         &ls_command_completion, &ls_command_man,
         &command_help, &command_version};

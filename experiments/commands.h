@@ -9,6 +9,7 @@ extern const ls_command ls_command_run;
 extern const ls_command ls_command_compare;
 extern const ls_command ls_command_plot;
 extern const ls_command ls_command_report;
+extern const ls_command ls_command_macros;
 extern const ls_command ls_command_sensitivity;
 extern const ls_command ls_command_results;
 extern const ls_command ls_command_export;

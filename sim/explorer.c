@@ -945,6 +945,10 @@ static ls_result step(world *w, uint32_t index, const ls_event *event, ls_error 
             if (acted != LS_OK) result = acted;
         }
         if (result != LS_OK) return result;
+        if (m->kind == CONSUMER && m->consumer.cursor != next_step) {
+            return ls_fail(error, LS_ERROR_VIOLATED, "a consumer passed from step %" PRIu64 " to step %" PRIu64 " and handed nothing on",
+                           next_step, m->consumer.cursor);
+        }
         int64_t wake_ns = wake_of(m);
         bool due = m->kind == RECLAIMER || m->kind == CHECKPOINTER ? wake_ns != LS_NEVER_NS : wake_ns <= 0;
         if (!due) return LS_OK;

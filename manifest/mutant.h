@@ -34,7 +34,10 @@ enum {
     LS_MUTANT_CHECKPOINT_EARLY = 21,    /* acknowledged when the put is sent */
     LS_MUTANT_PIN_UNCHECKED = 22,       /* acknowledged without a look at the watermark */
     LS_MUTANT_STEPS_REUSED = 23,        /* a trim renumbers what remains */
-    LS_MUTANT_ANNOUNCE_NOTHING = 24     /* batches go without the watermark being announced */
+    LS_MUTANT_ANNOUNCE_NOTHING = 24,    /* batches go without the watermark being announced */
+    LS_MUTANT_HELP_DEAD_EPOCH = 25,     /* a helper takes a batch of an epoch that is over */
+    LS_MUTANT_HELP_SKIPS_GAP = 26,      /* a helper goes past a batch that is missing */
+    LS_MUTANT_HELPED_AGAIN = 27         /* who was helped publishes its batches once more */
 };
 
 #endif

@@ -218,6 +218,7 @@ static void configure(ls_world *w)
     w->protocol.decider = ls_policy_decider(&s->policy);
     w->oracle = (ls_oracle){.context = w, .next_turn = oracle_next_turn};
     w->protocol.oracle = &w->oracle;
+    w->protocol.help_limit = s->protocol.help ? (uint32_t)s->protocol.help_limit : 0;
     w->protocol.floor_check = s->reclaim.count > 0;
     w->measure_from_ns = ls_nanoseconds(s->warm_up_s > 0 ? s->warm_up_s : 0);
     w->end_ns = w->measure_from_ns + ls_nanoseconds(s->duration_s);
@@ -524,6 +525,7 @@ static ls_result note_attempt(ls_world *w, const ls_attempt_report *attempt, int
     case LS_ATTEMPT_THROTTLED: sum->throttled++; break;
     case LS_ATTEMPT_ABORTED: sum->aborted++; break;
     case LS_ATTEMPT_PROVED: sum->proved++; break;
+    case LS_ATTEMPT_HELPED: break; /* its requests are counted; it is neither won nor lost */
     }
     return LS_OK;
 }

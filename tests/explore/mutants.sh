@@ -60,6 +60,9 @@ grep -o 'LS_MUTANT_[A-Z0-9_]* = [0-9]*' manifest/mutant.h | while read -r name _
 --producers 1 --batches 2 --consumers 1 --reclaimers 1 --checkpoints 2 --rewinds 1 --reduced
 --producers 1 --batches 1 --reclaimers 1 --lingering 1 --reduced
 --producers 1 --batches 1 --consumers 1 --reclaimers 1 --checkpoints 1 --lingering 1 --reduced
+--producers 2 --batches 1 --help-others
+--producers 2 --batches 2 --help-others
+--producers 2 --batches 1 --crashes 1 --help-others
 WORLDS
     [ $found = yes ] && continue
     printf '%-3s %-22s %s\n' "$number" "$short" "NOT FOUND"

@@ -98,6 +98,27 @@ figures: ## set up, build, run the experiments and draw them (FULL=1: the whole 
 	@echo "figures: open results/figures/report.html: every figure with its question and answer"
 	@echo "figures: the pictures are in results/figures (SVG and PNG), the numbers in $(DATABASE)"
 
+# Every number, table and figure of the paper comes from the results database; stale or missing results stop the build.
+PAPER       = $(BUILD)/paper
+PAPER_SPECS = $(filter-out p1-pareto,$(EXPERIMENTS))
+
+paper: ## set up, build, run the experiments if need be and typeset paper/paper.tex (FULL=1: from the full runs)
+	@./setup.sh paper
+	@$(MAKE) --no-print-directory -j$(JOBS) $(PROGRAM)
+	@test -e $(DATABASE) || $(MAKE) --no-print-directory figures
+	@mkdir -p $(PAPER)
+	@$(PROGRAM) macros $(PAPER_SPECS:%=experiments/%.json) -i $(DATABASE) $(QUICK) -t paper/numbers.json \
+	  $(patsubst %,-v %,$(wildcard paper/validation/*.tsv)) -o $(PAPER)/numbers.tex
+	@set -e; for name in $(PAPER_SPECS); do \
+	  case $$name in f8-failures|f9-storage) $(PROGRAM) series experiments/$$name.json $(QUICK) -o $(PAPER)/$$name-series.tsv ;; esac; \
+	  $(PROGRAM) plot experiments/$$name.json -i $(DATABASE) -o $(PAPER) --pdf >$(PAPER)/plot.log; \
+	done
+	@cp paper/paper.tex $(PAPER)/
+	@set -e; cd $(PAPER); for turn in 1 2 3; do \
+	  pdflatex -interaction=nonstopmode -halt-on-error paper.tex >typeset.log || { grep -A6 '^!' typeset.log >&2; exit 1; }; \
+	done; if grep -E 'undefined|^Overfull' paper.log >&2; then echo "paper: the lines above must be mended" >&2; exit 1; fi
+	@echo "paper: $(PAPER)/paper.pdf"
+
 check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server
 	@./setup.sh check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
@@ -114,7 +135,7 @@ promises: $(PROGRAM) ## the protocol's promises in 20,000 random worlds with fau
 
 strangers: $(PROGRAM) ## install into an empty folder and build against it; run every command of the documents
 	tests/install.sh $(BUILD)
-	tests/docs.sh $(PROGRAM) docs/tutorial.md
+	tests/docs.sh $(PROGRAM) docs/tutorial.md docs/results.md
 
 asan: ## the test suites under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory -j$(JOBS) test BUILD=build/asan OPTIMISE='-O1 -g' \
@@ -222,4 +243,4 @@ install: $(PROGRAM) libraries ## install program, library, headers and manual to
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all library libraries strangers test figures check asan tsan tidy promises mutants bench fuzz validate-s3 install clean
+.PHONY: help setup all library libraries strangers test figures paper check asan tsan tidy promises mutants bench fuzz validate-s3 install clean

@@ -3,6 +3,7 @@
 #
 #   setup.sh build    compiler, libraries, gnuplot: for `make all` and `make figures`
 #   setup.sh check    that, and what only the tests need: clang with its fuzzer runtime, a real S3 server, a browser, sqlite3
+#   setup.sh paper    what build needs, and LaTeX: for `make paper`
 #   setup.sh list     only prints the packages
 #
 # On another system it installs nothing, names what is needed and stops. Exit 0: all there; 1: something is missing.
@@ -11,12 +12,14 @@ set -euo pipefail
 build_packages=(gcc make pkg-config libc6-dev libcurl4-openssl-dev libsqlite3-dev libgsl-dev libcjson-dev
                 libcunit1-dev libexpat1-dev libssl-dev gnuplot-nox ca-certificates)
 check_packages=(clang libclang-rt-dev curl openssl radosgw ceph-mon ceph-osd chromium sqlite3)
+paper_packages=(texlive-latex-base texlive-latex-recommended)
 
 case "${1:-}" in
   build) wanted=("${build_packages[@]}") ;;
   check) wanted=("${build_packages[@]}" "${check_packages[@]}") ;;
-  list)  printf '%s\n' "${build_packages[@]}" "${check_packages[@]}"; exit 0 ;;
-  *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  paper) wanted=("${build_packages[@]}" "${paper_packages[@]}") ;;
+  list)  printf '%s\n' "${build_packages[@]}" "${check_packages[@]}" "${paper_packages[@]}"; exit 0 ;;
+  *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

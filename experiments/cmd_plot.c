@@ -32,13 +32,14 @@ static ls_result plot_experiment(const plot_job *job, const ls_stored_experiment
                                   .series_folder = job->folder,
                                   .script_folder = scripts != NULL ? scripts : job->spec_folder,
                                   .published = ls_argument_text(job->arguments, "published")};
-    static const char *const suffixes[] = {".svg", ".png"};
+    static const char *const suffixes[] = {".svg", ".png", ".pdf"};
+    bool pdf = ls_argument_flag(job->arguments, "pdf");
     char *script = NULL;
     ls_result result = ls_figure_table(&figure, e, job->error);
     if (result == LS_OK) say(job, e, ".tsv");
     if (result != LS_OK || ls_argument_flag(job->arguments, "table")) return result;
     result = ls_figure_script(&figure, e, &script, job->error);
-    for (int i = 0; i < 2 && result == LS_OK; i++) {
+    for (int i = pdf ? 2 : 0; i < (pdf ? 3 : 2) && result == LS_OK; i++) {
         result = ls_figure_draw(&figure, e, script, suffixes[i], job->error);
         if (result == LS_OK) say(job, e, suffixes[i]);
     }
@@ -142,6 +143,7 @@ static const ls_command_option options[] = {
     {"published", 0, LS_ARGUMENT_TEXT, "DIR", "results/published", 0, 0, "folder of published numbers to draw beside"},
     {"experiment", 'e', LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0, "which experiment; default: all in the file"},
     {"backend", 0, LS_ARGUMENT_TEXT, "STORE", NULL, 0, 0, "runs of this backend; default: of the latest run"},
+    {"pdf", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "PDF, instead of SVG and PNG"},
     {"table", 't', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "only the table, no pictures"}};
 
 const ls_command ls_command_plot = {
@@ -153,7 +155,7 @@ const ls_command ls_command_plot = {
     .details =
         "SPEC.json stands for results/<name>.db. The script <name>.gp finds the variables data, output (its suffix "
         "tells SVG\n"
-        "from PNG), series (the path of <name>-series.tsv), published, title_text and shows. The table has one row a "
+        "from PNG and PDF), series (the path of <name>-series.tsv), published, title_text and shows. The table has one row a "
         "point: the swept keys, replications,\n"
         "then for each metric its mean and <metric>.half_width (95 %), all to be named in `using`.",
     .options = options,

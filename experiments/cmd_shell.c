@@ -145,7 +145,7 @@ static void roff_command(const ls_command *command, bool alone)
 static void roff_exit_codes(void)
 {
     puts(".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\na check failed\n.TP\n2\nbad usage or input\n.TP\n3\nstore or environment failure\n"
-         ".TP\n130\ninterrupted");
+         ".TP\n4\nresults differ (results diff)\n.TP\n130\ninterrupted");
 }
 
 static int run_man(const ls_arguments *arguments)

@@ -11,6 +11,7 @@
 #include "experiments/run_real.h"
 #include "experiments/runner.h"
 #include "experiments/statistics.h"
+#include "experiments/validation_record.h"
 #include "experiments/version.h"
 #include "sim/metrics.h"
 
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONFIDENCE        0.95
@@ -56,6 +58,7 @@ typedef struct validation {
     ls_vocabulary vocabulary;
     ls_results *results;
     const char *backend;
+    char points[LS_DIGEST_HEX_BYTES]; /* of the spec before the model was laid in */
     compared rows[COMPARED];
     side *real, *simulated; /* by point */
     uint32_t missed, judged;
@@ -363,6 +366,42 @@ static void add_overlay(ls_text *text, const validation *v)
     }
 }
 
+static ls_result fill_record(const validation *v, ls_validation_record *record)
+{
+    ls_result result = LS_OK;
+    for (uint32_t i = 0; i < v->spec->point_count && result == LS_OK; i++) {
+        ls_text label = {0};
+        add_label(&label, v->spec, i);
+        for (size_t k = 0; k < COMPARED && result == LS_OK; k++) {
+            const ls_estimate *real = &v->real[i].estimate[k], *simulated = &v->simulated[i].estimate[k];
+            ls_validation_row row = {label.bytes, (char *)(uintptr_t)v->vocabulary.metrics[usual[k].metric].name, real->mean, real->half_width,
+                                     simulated->mean, simulated->half_width, v->rows[k].relative, v->rows[k].absolute, LS_VERDICT_SHOWN};
+            result = label.failed ? LS_ERROR_MEMORY : ls_validation_add(record, &row);
+        }
+        ls_text_free(&label);
+    }
+    return result;
+}
+
+/* The dated file that --record asks for. */
+static ls_result write_record(const validation *v, const char *path)
+{
+    char date[16], replications[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    const char *model = ls_argument_text(v->arguments, "model");
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
+    snprintf(replications, sizeof replications, "%" PRIu64, v->spec->replications.maximum);
+    model = model == NULL ? "calibrated at once" : strcmp(model, "none") == 0 ? "as the spec says" : model;
+    ls_validation_record record = {.experiment = ls_duplicate(v->spec->name), .points = ls_duplicate(v->points),
+                                   .program = ls_duplicate(LS_VERSION), .store = ls_duplicate(v->backend), .date = ls_duplicate(date),
+                                   .model = ls_duplicate(model), .replications = ls_duplicate(replications),
+                                   .quick = v->spec->quick};
+    ls_result result = fill_record(v, &record) == LS_OK ? ls_validation_write(&record, path, v->error) : out_of_memory(v);
+    ls_validation_free(&record);
+    return result;
+}
+
 static ls_result report(validation *v, const char *database)
 {
     ls_text text = {0};
@@ -412,6 +451,7 @@ static ls_result validate(validation *v, char **database, bool *interrupted)
         result = ls_spec_read(v->arguments->operands[0], &v->vocabulary, ls_argument_flag(v->arguments, "quick"), &v->spec, v->error);
     }
     if (result == LS_OK) result = database_path(v, database);
+    if (result == LS_OK && ls_validation_points(v->spec, v->points) != LS_OK) result = out_of_memory(v);
     if (result == LS_OK) result = prepare_model(v, *database);
     if (result == LS_OK) result = ls_results_open(*database, LS_RESULTS_WRITE, &v->results, v->error);
     if (result == LS_OK) result = run_side(v, false, interrupted);
@@ -420,7 +460,8 @@ static ls_result validate(validation *v, char **database, bool *interrupted)
     result = load(v);
     if (result != LS_OK) return result;
     count_verdicts(v);
-    return report(v, *database);
+    if (ls_argument_given(v->arguments, "record")) result = write_record(v, ls_argument_text(v->arguments, "record"));
+    return result == LS_OK ? report(v, *database) : result;
 }
 
 static int run(const ls_arguments *arguments)
@@ -451,6 +492,7 @@ static const ls_command_option options[] = {
     {"output", 'o', LS_ARGUMENT_TEXT, "DB", NULL, 0, 0, "results file; default results/<name of the spec>-validation.db"},
     {"plots", 'p', LS_ARGUMENT_TEXT, "DIR", NULL, 0, 0, "draw both sides over each other with DIR/validation.gp"},
     {"quick", 'q', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "with the spec's \"quick\" overrides, and a quick calibration"},
+    {"record", 0, LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0, "also as a dated file that a paper reads (paper/validation)"},
     {"markdown", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "the table as Markdown"},
     {"json", 0, LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "report as JSON"}};
 

@@ -64,6 +64,7 @@ enum {
     LS_EXIT_CHECK_FAILED = 1,
     LS_EXIT_USAGE = 2,
     LS_EXIT_ENVIRONMENT = 3,
+    LS_EXIT_CHANGED = 4, /* `results diff`: something changed beyond noise, or is missing */
     LS_EXIT_INTERRUPTED = 130
 };
 

@@ -15,7 +15,7 @@ static int run_help(const ls_arguments *arguments)
         for (uint32_t i = 0; i < count; i++) printf("  lakestream %-10s %s\n", commands[i]->name, commands[i]->summary);
         printf("\n`lakestream COMMAND --help` explains one. Exit codes: 0 done, 1 a check failed, 2 bad usage or "
                "input, 3 store or "
-               "environment failure, 130 interrupted.\n");
+               "environment failure, 4 results differ (results diff), 130 interrupted.\n");
         return LS_EXIT_DONE;
     }
     const ls_command *command = ls_command_find(arguments->operands[0]);
@@ -49,11 +49,11 @@ const ls_command *const *ls_commands(uint32_t *count)
 {
     static const ls_command *const commands[] = {
         &ls_command_demo, &ls_command_run, &ls_command_compare, &ls_command_plot,
-        &ls_command_results, &ls_command_merge, &ls_command_series, &ls_command_fuzz,
+        &ls_command_results, &ls_command_export, &ls_command_merge, &ls_command_series, &ls_command_fuzz,
         &ls_command_explore, &ls_command_tune,
         &ls_command_policies, &ls_command_presets, &ls_command_keys, &ls_command_metrics,
         &ls_command_produce, &ls_command_consume, &ls_command_inspect, &ls_command_fsck,
-        &ls_command_policy_test, &ls_command_report, &ls_command_sensitivity, &ls_command_prices,
+        &ls_command_policy_test, &ls_command_report, &ls_command_macros, &ls_command_sensitivity, &ls_command_prices,
         &ls_command_checkpoint, &ls_command_reclaim, &ls_command_calibrate, &ls_command_validate,
         &ls_command_completion, &ls_command_man,
         &command_help, &command_version};

@@ -1,7 +1,7 @@
 /* figure.h - an experiment's figure: its plotting table (tidy.h) and gnuplot run on its script.
  *
- * A script <name>.gp finds these variables: data (the table's path), output (the picture's path; the suffix, .svg or
- * .png, tells the terminal to set), series (the path of <name>-series.tsv, which may not exist), published (folder of
+ * A script <name>.gp finds these variables: data (the table's path), output (the picture's path; the suffix, .svg,
+ * .png or .pdf, tells the terminal to set), series (the path of <name>-series.tsv, which may not exist), published (folder of
  * published numbers), title_text and shows (of the spec). The scripts' folder is in the load path. Whoever has a time
  * series puts it there (`lakestream series`). Studies of assumptions (sensitivity.h) share one script, sensitivity.gp,
  * and their table is the analysis.

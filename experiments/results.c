@@ -918,3 +918,192 @@ ls_result ls_results_merge(ls_results *results, const char *path, ls_error *erro
     sqlite3_exec(results->database, "DETACH other", NULL, NULL, NULL);
     return result;
 }
+
+/* ---- names and observations ---- */
+
+/* Of each name the spec that was added last; ?1 is a name or NULL. */
+#define NEWEST                                                                                                         \
+    "WITH newest AS (SELECT * FROM experiments e WHERE (?1 IS NULL OR e.name = ?1) AND NOT EXISTS"                      \
+    " (SELECT 1 FROM experiments o WHERE o.name = e.name AND (o.added, o.id) > (e.added, e.id))) "
+
+/* Visits the first column of each row of a statement, which may have the experiment's name as its one parameter. */
+static ls_result visit_names(ls_results *results, const char *sql, const char *format, const char *experiment,
+                             ls_results_visit_name visit, void *context, ls_error *error)
+{
+    sqlite3_stmt *statement;
+    bool more = true;
+    ls_result result = query(results, error, &statement, sql, format, experiment);
+    while (result == LS_OK && more) {
+        result = step(results, error, statement, &more);
+        if (result != LS_OK || !more) break;
+        const char *name = (const char *)sqlite3_column_text(statement, 0);
+        result = name != NULL ? visit(context, name) : explain(results, LS_ERROR_CORRUPT, error);
+    }
+    sqlite3_finalize(statement);
+    return result;
+}
+
+ls_result ls_results_each_name(ls_results *results, ls_results_visit_name visit, void *context, ls_error *error)
+{
+    return visit_names(results, "SELECT DISTINCT name FROM experiments ORDER BY name", "", NULL, visit, context, error);
+}
+
+/* An unknown experiment is an error with the known ones; NULL is none. */
+static ls_result check_name(const ls_results *results, const char *experiment, ls_error *error)
+{
+    sqlite3_stmt *statement;
+    bool more = false;
+    if (experiment == NULL) return LS_OK;
+    ls_result result = query(results, error, &statement, "SELECT 1 FROM experiments WHERE name = ?", "t", experiment);
+    if (result == LS_OK) result = step(results, error, statement, &more);
+    sqlite3_finalize(statement);
+    return result == LS_OK && !more ? no_such_experiment(results, experiment, error) : result;
+}
+
+ls_result ls_results_each_swept_key(ls_results *results, const char *experiment, ls_results_visit_name visit,
+                                    void *context, ls_error *error)
+{
+    ls_result result = check_name(results, experiment, error);
+    if (result != LS_OK) return result;
+    return visit_names(results,
+                       NEWEST "SELECT k.value FROM newest n, json_each(n.swept) k GROUP BY k.value"
+                              " ORDER BY min(n.name), min(k.key)",
+                       "t", experiment, visit, context, error);
+}
+
+ls_result ls_results_each_metric_name(ls_results *results, const char *experiment, ls_results_visit_name visit,
+                                      void *context, ls_error *error)
+{
+    ls_result result = check_name(results, experiment, error);
+    if (result != LS_OK) return result;
+    return visit_names(results,
+                       NEWEST "SELECT DISTINCT m.name FROM newest n JOIN experiment_points x ON x.experiment = n.id"
+                              " JOIN runs r ON r.point = x.point AND r.seed = n.seed AND r.status = 'ok'"
+                              " JOIN metrics m ON m.run = r.id ORDER BY m.name",
+                       "t", experiment, visit, context, error);
+}
+
+/* The texts of a row may not be NULL: the schema says so, but a damaged file need not obey it. */
+static ls_result visit_row(const ls_results *results, sqlite3_stmt *statement, ls_results_visit_observation visit,
+                           void *context, ls_error *error)
+{
+    const char *texts[7];
+    for (int i = 0; i < 7; i++) {
+        texts[i] = (const char *)sqlite3_column_text(statement, i);
+        if (texts[i] == NULL) return explain(results, LS_ERROR_CORRUPT, error);
+    }
+    ls_observation observation = {.experiment = texts[0],
+                                  .swept = texts[1],
+                                  .labels = texts[2],
+                                  .point = texts[3],
+                                  .version = texts[4],
+                                  .backend = texts[5],
+                                  .metric = texts[6],
+                                  .position = (uint64_t)sqlite3_column_int64(statement, 7),
+                                  .seed = (uint64_t)sqlite3_column_int64(statement, 8),
+                                  .replication = (uint64_t)sqlite3_column_int64(statement, 9),
+                                  .value = sqlite3_column_double(statement, 10),
+                                  .quick = sqlite3_column_int64(statement, 11) != 0};
+    return visit(context, &observation);
+}
+
+ls_result ls_results_each_observation(ls_results *results, const ls_observation_filter *filter,
+                                      ls_results_visit_observation visit, void *context, ls_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    bool more = true;
+    ls_result result = check_name(results, filter->experiment, error);
+    if (result != LS_OK) return result;
+    result = query(results, error, &statement,
+                   NEWEST "SELECT n.name, n.swept, x.labels, p.hash, r.version, r.backend, m.name, x.position, n.seed,"
+                          " r.replication, m.value, n.quick FROM newest n JOIN experiment_points x ON x.experiment = n.id"
+                          " JOIN points p ON p.id = x.point"
+                          " JOIN runs r ON r.point = x.point AND r.seed = n.seed AND r.status = 'ok'"
+                          " JOIN metrics m ON m.run = r.id WHERE (?2 IS NULL OR instr(',' || ?2 || ',', ',' || m.name || ','))"
+                          " AND (?3 IS NULL OR r.backend = ?3)"
+                          " ORDER BY n.name, x.position, r.version, r.backend, r.replication, m.name",
+                   "ttt", filter->experiment, filter->metrics, filter->backend);
+    while (result == LS_OK && more) {
+        result = step(results, error, statement, &more);
+        if (result == LS_OK && more) result = visit_row(results, statement, visit, context, error);
+    }
+    sqlite3_finalize(statement);
+    return result;
+}
+
+/* ---- delete ---- */
+
+/* Runs of the doomed experiments that no other experiment counts as its own. */
+static const char doomed_runs[] =
+    "INSERT INTO doomed_runs SELECT DISTINCT r.id FROM experiments e JOIN experiment_points x ON x.experiment = e.id"
+    " JOIN runs r ON r.point = x.point AND r.seed = e.seed WHERE e.name = ?1 AND (?2 IS NULL OR r.backend = ?2)"
+    " AND NOT EXISTS (SELECT 1 FROM experiments o JOIN experiment_points y ON y.experiment = o.id"
+    " WHERE o.name <> ?1 AND o.seed = r.seed AND y.point = r.point)";
+
+static const char doomed_experiments[] = "INSERT INTO doomed_experiments SELECT id FROM experiments WHERE name = ?1";
+
+/* A point stays while another experiment has it, or a run that stays: foreign keys would not let it go either. */
+static const char doomed_points[] =
+    "INSERT INTO doomed_points SELECT DISTINCT x.point FROM experiment_points x JOIN doomed_experiments d"
+    " ON d.id = x.experiment WHERE NOT EXISTS (SELECT 1 FROM experiment_points y WHERE y.point = x.point"
+    " AND y.experiment NOT IN (SELECT id FROM doomed_experiments)) AND NOT EXISTS"
+    " (SELECT 1 FROM runs r WHERE r.point = x.point AND r.id NOT IN (SELECT id FROM doomed_runs))";
+
+static const char delete_script[] =
+    "DELETE FROM metrics WHERE run IN (SELECT id FROM doomed_runs);"
+    "DELETE FROM runs WHERE id IN (SELECT id FROM doomed_runs);"
+    "DELETE FROM experiment_points WHERE experiment IN (SELECT id FROM doomed_experiments);"
+    "DELETE FROM experiments WHERE id IN (SELECT id FROM doomed_experiments);"
+    "DELETE FROM points WHERE id IN (SELECT id FROM doomed_points);";
+
+static ls_result count_rows(const ls_results *results, const char *sql, uint64_t *count, ls_error *error)
+{
+    int64_t value = 0;
+    ls_result result = query_integer(results, error, sql, &value);
+    *count = (uint64_t)value;
+    return result;
+}
+
+static ls_result gather_doomed(const ls_results *results, const char *experiment, const char *backend,
+                               ls_results_removal *removal, ls_error *error)
+{
+    ls_result result = execute_script(results, error,
+                                      "CREATE TEMP TABLE doomed_runs(id INTEGER PRIMARY KEY);"
+                                      "CREATE TEMP TABLE doomed_experiments(id INTEGER PRIMARY KEY);"
+                                      "CREATE TEMP TABLE doomed_points(id INTEGER PRIMARY KEY);");
+    if (result == LS_OK) result = execute(results, error, doomed_runs, "tt", experiment, backend);
+    if (result == LS_OK && backend == NULL) result = execute(results, error, doomed_experiments, "t", experiment);
+    if (result == LS_OK && backend == NULL) result = execute_script(results, error, doomed_points);
+    if (result == LS_OK) result = count_rows(results, "SELECT count(*) FROM doomed_runs", &removal->runs, error);
+    if (result == LS_OK) {
+        result = count_rows(results, "SELECT count(*) FROM doomed_experiments", &removal->experiments, error);
+    }
+    if (result == LS_OK) result = count_rows(results, "SELECT count(*) FROM doomed_points", &removal->points, error);
+    if (result == LS_OK) {
+        result = count_rows(results, "SELECT count(*) FROM metrics WHERE run IN (SELECT id FROM doomed_runs)",
+                            &removal->metrics, error);
+    }
+    return result;
+}
+
+ls_result ls_results_delete(ls_results *results, const char *experiment, const char *backend, bool dry,
+                            ls_results_removal *removal, ls_error *error)
+{
+    *removal = (ls_results_removal){0};
+    ls_result result = check_name(results, experiment, error);
+    if (result == LS_OK) result = begin(results, error);
+    if (result != LS_OK) return result;
+    result = gather_doomed(results, experiment, backend, removal, error);
+    if (result == LS_OK && backend != NULL && removal->runs == 0) {
+        result = ls_fail(error, LS_ERROR_INVALID,
+                         "%s: experiment \"%.100s\" has no runs of backend \"%.200s\" of its own; `lakestream results show` "
+                         "names its backends",
+                         results->path, experiment, backend);
+    }
+    if (result == LS_OK && !dry) result = execute_script(results, error, delete_script);
+    if (result == LS_OK) {
+        result = execute_script(results, error,
+                                "DROP TABLE doomed_runs; DROP TABLE doomed_experiments; DROP TABLE doomed_points;");
+    }
+    return finish(results, error, result);
+}

@@ -142,4 +142,64 @@ ls_result ls_results_hash(ls_results *results, char hex[LS_DIGEST_HEX_BYTES], ls
  * hold keep what results has. */
 ls_result ls_results_merge(ls_results *results, const char *path, ls_error *error);
 
+/* Called with one name; valid during the call. */
+typedef ls_result (*ls_results_visit_name)(void *context, const char *name);
+
+/* The names of the experiments, each once, ascending. */
+ls_result ls_results_each_name(ls_results *results, ls_results_visit_name visit, void *context, ls_error *error);
+
+/* The swept keys of the experiment of that name (NULL: of all experiments, each key once), in the order in which specs
+ * have them. Of a name that was run with several specs the last added counts, here and in the two functions below. */
+ls_result ls_results_each_swept_key(ls_results *results, const char *experiment, ls_results_visit_name visit,
+                                    void *context, ls_error *error);
+
+/* The metrics that any ok run of the experiment (NULL: of any) has, each once, ascending. */
+ls_result ls_results_each_metric_name(ls_results *results, const char *experiment, ls_results_visit_name visit,
+                                      void *context, ls_error *error);
+
+/* One value of one run. Strings are valid during the call. */
+typedef struct ls_observation {
+    const char *experiment;
+    const char *swept;  /* JSON array of the swept keys */
+    const char *labels; /* JSON array of the point's labels, in the same order */
+    const char *point;  /* SHA-256 of the resolved scenario */
+    const char *version;
+    const char *backend;
+    const char *metric;
+    uint64_t position; /* of the point in the experiment, from 0 */
+    uint64_t seed;
+    uint64_t replication;
+    double value;
+    bool quick;
+} ls_observation;
+typedef ls_result (*ls_results_visit_observation)(void *context, const ls_observation *observation);
+
+/* Which observations: NULL stands for all. metrics is "a" or "a,b". */
+typedef struct ls_observation_filter {
+    const char *experiment;
+    const char *metrics;
+    const char *backend;
+} ls_observation_filter;
+
+/* Calls visit for every value of every ok run, of every program version and backend, by experiment, position, version,
+ * backend, replication and metric. Rows are read as they are visited. A visit that returns other than LS_OK ends the walk
+ * with that result. */
+ls_result ls_results_each_observation(ls_results *results, const ls_observation_filter *filter,
+                                      ls_results_visit_observation visit, void *context, ls_error *error);
+
+/* What a deletion takes, or would take. */
+typedef struct ls_results_removal {
+    uint64_t experiments;
+    uint64_t points; /* that no other experiment has */
+    uint64_t runs;   /* that no other experiment counts as its own (same point, same seed) */
+    uint64_t metrics;
+} ls_results_removal;
+
+/* Deletes, in one transaction, the experiment of that name, whatever its specs and seeds, with the runs and points that are
+ * its alone. With a backend (not NULL) only the runs of that backend go; the experiment stays. With dry set nothing is
+ * deleted, and removal says what would be. LS_ERROR_INVALID when there is no such experiment, or no run of it has the
+ * backend. results must be open for writing, also for a dry deletion. */
+ls_result ls_results_delete(ls_results *results, const char *experiment, const char *backend, bool dry,
+                            ls_results_removal *removal, ls_error *error);
+
 #endif

@@ -52,6 +52,29 @@ ls_difference ls_paired_difference(const double *treatment, const double *baseli
     return result;
 }
 
+ls_difference ls_welch_difference(const ls_estimate *treatment, const ls_estimate *baseline, double confidence)
+{
+    uint64_t least = treatment->count < baseline->count ? treatment->count : baseline->count;
+    ls_difference result = {{least, treatment->mean - baseline->mean, NAN, NAN}, NAN};
+    if (least < 2) return result;
+    double n = (double)treatment->count, m = (double)baseline->count, mean = result.estimate.mean;
+    double left = treatment->deviation * treatment->deviation / n;
+    double right = baseline->deviation * baseline->deviation / m;
+    double error = sqrt(left + right);
+    if (error > 0.0) {
+        /* As shares of their sum: the squares of tiny variances would vanish. */
+        double share = left / (left + right);
+        double freedom = 1.0 / (share * share / (n - 1.0) + (1.0 - share) * (1.0 - share) / (m - 1.0));
+        result.estimate.half_width = ls_student_quantile(confidence, freedom) * error;
+        result.p_value = 2.0 * gsl_cdf_tdist_Q(fabs(mean) / error, freedom);
+    } else if (!isnan(mean)) {
+        double orders = exp(lgamma(n + m + 1.0) - lgamma(n + 1.0) - lgamma(m + 1.0));
+        result.estimate.half_width = 0.0;
+        result.p_value = mean == 0.0 ? 1.0 : 2.0 / orders;
+    }
+    return result;
+}
+
 static int by_value(const void *left, const void *right)
 {
     const double *const *a = left, *const *b = right;

@@ -34,6 +34,13 @@ typedef struct ls_difference {
  * value is 1 if they are 0, else 0. */
 ls_difference ls_paired_difference(const double *treatment, const double *baseline, uint64_t count, double confidence);
 
+/* Welch's test of two independent samples, from their estimates: the difference of the means, its interval and p value, with
+ * the degrees of freedom after Satterthwaite. estimate.count is the smaller count; estimate.deviation stays NaN. Samples
+ * without any spread have no t: when the means agree the p value is 1, else it is that of the exact permutation test, 2 of
+ * C(n + m, n) orders, for two samples that do not overlap (so two equal values against two others prove little).
+ * NaN when either count is below 2. */
+ls_difference ls_welch_difference(const ls_estimate *treatment, const ls_estimate *baseline, double confidence);
+
 /* Multiplies p values for `count` tests after Holm (1979), in place: step-down, so that the chance of any false finding
  * keeps the level. NaN values are left out and stay. LS_ERROR_MEMORY leaves them as they were. */
 ls_result ls_holm_adjust(double *p_values, uint64_t count);

@@ -505,10 +505,20 @@ static ls_result schedule_rank_crash(ls_trainer *t, uint32_t station, int64_t no
     return ls_crew_timer(&t->crew, at_ns, LS_TRAINER_RANK_CRASH, station, 0);
 }
 
+/* What was saved counts, though nobody has heard of it yet: its object may be durable, and a reclaimer may already have let go of what
+   lies before it. A restarted job would find it in a list. */
+static ls_result remember_unheard(ls_trainer *t)
+{
+    if (t->checkpointer_client == NOBODY || t->checkpointer.phase < LS_CHECKPOINTER_PUTTING) return LS_OK;
+    return remember(t, &t->checkpointer.key);
+}
+
 static ls_result crash(ls_trainer *t, int64_t now_ns)
 {
     if (t->calm || t->state == STATE_DOWN || t->state == STATE_PINNING) return LS_OK;
     for (uint32_t i = 0; i < t->rank_count; i++) end_rank(&t->ranks[i]);
+    ls_result result = remember_unheard(t);
+    if (result != LS_OK) return result;
     end_checkpointer(t);
     t->checkpoint_wanted = 0;
     t->state = STATE_DOWN;

@@ -153,7 +153,8 @@ static bool is_open(const ls_world *w)
     return w->scenario->batches.law == LS_ARRIVAL_OPEN;
 }
 
-/* Entry i of the history belongs to producer i modulo their number, as if they had taken turns. */
+/* Entry i of the history belongs to producer i modulo their number, as if they had taken turns. Who is at work now has joined since: its
+   epoch is the next one, and so are the names of its data. */
 static ls_result build_initial(ls_world *w)
 {
     const ls_scenario *s = w->scenario;
@@ -173,7 +174,8 @@ static ls_result build_initial(ls_world *w)
                                                                               (uint32_t)s->batches.context_parallel)};
     }
     for (uint32_t i = 0; i < authors; i++) {
-        rows[i] = (ls_row){.producer = base + i, .last_version = 1, .epoch = 1, .closed = !s->producers.established,
+        rows[i] = (ls_row){.producer = base + i, .last_version = 1, .epoch = s->producers.established ? 2 : 1,
+                           .closed = !s->producers.established,
                            .next_source_offset = entries_wanted / authors + (i < entries_wanted % authors),
                            .last_commit = {.incarnation = incarnation_of(w, i), .attempt = 1}};
     }
@@ -1051,30 +1053,52 @@ static ls_result fail_drain(ls_world *w)
                    w->scenario->drain_s, worst, o->taken, o->acknowledged);
 }
 
-/* The whole manifest against what was taken: each source offset of each producer once, in order, none missing, none invented. */
+#define UNLISTED UINT64_MAX /* no batch of this producer is listed (any more) */
+
+/* One producer's row must stand at what it took. That covers what is trimmed: the entries' own order was checked version by version. */
+static ls_result audit_rows(ls_world *w, const uint64_t *next)
+{
+    uint32_t rows = w->head == NULL ? 0 : ls_manifest_row_count(w->head);
+    for (uint32_t slot = 0; slot < rows; slot++) {
+        const ls_row *row = ls_manifest_row(w->head, slot);
+        if (row->producer >= w->count || row->next_source_offset == w->origins[row->producer].taken) continue;
+        return ls_fail(&w->error, LS_ERROR_VIOLATED, "producer %" PRIu64 " took %" PRIu64 " batches, its row in the last manifest stands "
+                       "at %" PRIu64, row->producer, w->origins[row->producer].taken, row->next_source_offset);
+    }
+    for (uint32_t i = 0; i < w->count; i++) {
+        uint64_t listed = next[i];
+        if (listed == w->origins[i].taken || (listed == UNLISTED && (rows == 0 || ls_manifest_trim_step(w->head) > 0))) continue;
+        return ls_fail(&w->error, LS_ERROR_VIOLATED, "producer %" PRIu32 " took %" PRIu64 " batches, the last manifest lists %" PRIu64,
+                       i, w->origins[i].taken, listed);
+    }
+    return LS_OK;
+}
+
+/* The last manifest against what was taken: each source offset of each producer once, in order, none missing, none invented. Where
+   its beginning is trimmed, the first batch listed of a producer says where that producer's count goes on. */
 static ls_result audit(ls_world *w)
 {
     uint64_t *next = ls_allocate_array(w->count, sizeof *next);
     if (next == NULL) return LS_ERROR_MEMORY;
     ls_result result = LS_OK;
-    uint64_t end = w->head == NULL ? 0 : ls_manifest_end_step(w->head);
-    for (uint64_t step_number = 0; step_number < end && result == LS_OK; step_number++) {
+    uint64_t begin = w->head == NULL ? 0 : ls_manifest_trim_step(w->head), end = w->head == NULL ? 0 : ls_manifest_end_step(w->head);
+    for (uint32_t i = 0; i < w->count; i++) next[i] = begin > 0 ? UNLISTED : 0;
+    for (uint64_t step_number = begin; step_number < end && result == LS_OK; step_number++) {
         ls_entry entry;
-        bool listed = ls_manifest_entry(w->head, step_number, &entry);
-        if (listed && entry.producer >= w->count) continue; /* the stranger's history of a lake that was joined */
-        if (!listed || entry.source_begin != next[entry.producer] || entry.source_end != entry.source_begin + 1) {
-            result = ls_fail(&w->error, LS_ERROR_VIOLATED, "step %" PRIu64 " of the last manifest holds offset %" PRIu64 " of producer %"
-                             PRIu64 ", expected offset %" PRIu64, step_number, entry.source_begin, entry.producer,
-                             listed ? next[entry.producer] : 0);
-        } else {
-            next[entry.producer]++;
+        if (!ls_manifest_entry(w->head, step_number, &entry)) {
+            result = ls_fail(&w->error, LS_ERROR_VIOLATED, "the last manifest lists steps %" PRIu64 " to %" PRIu64 ", but not step %" PRIu64,
+                             begin, end, step_number);
+            continue;
         }
+        if (entry.producer >= w->count) continue; /* the stranger's history of a lake that was joined */
+        uint64_t expected = next[entry.producer] == UNLISTED ? entry.source_begin : next[entry.producer];
+        if (entry.source_begin != expected || entry.source_end != entry.source_begin + 1) {
+            result = ls_fail(&w->error, LS_ERROR_VIOLATED, "step %" PRIu64 " of the last manifest holds offset %" PRIu64 " of producer %"
+                             PRIu64 ", expected offset %" PRIu64, step_number, entry.source_begin, entry.producer, expected);
+        }
+        next[entry.producer] = entry.source_end;
     }
-    for (uint32_t i = 0; i < w->count && result == LS_OK; i++) {
-        if (next[i] == w->origins[i].taken) continue;
-        result = ls_fail(&w->error, LS_ERROR_VIOLATED, "producer %" PRIu32 " took %" PRIu64 " batches, the last manifest lists %" PRIu64,
-                         i, w->origins[i].taken, next[i]);
-    }
+    if (result == LS_OK) result = audit_rows(w, next);
     ls_free(next);
     return result;
 }
@@ -1266,10 +1290,18 @@ ls_result ls_world_reply(ls_world *w, int64_t now_ns, uint32_t client, const ls_
     return LS_OK;
 }
 
+/* In a lake that reclaims, who stalled before its put can win a name that was decided and deleted long ago (manifest/PROTOCOL.md,
+   section 6). Such a version is void and no part of history. Should its writer miss that, its acknowledgement breaks a promise. */
+static bool late_winner(const ls_world *w, const ls_manifest *created)
+{
+    return w->protocol.floor_check && w->head != NULL && ls_manifest_version(created) <= ls_manifest_version(w->head);
+}
+
 ls_result ls_world_created(ls_world *w, int64_t now_ns, uint32_t client, const ls_manifest *manifest)
 {
     const ls_manifest *before = w->head;
     w->sees_effects = true;
+    if (late_winner(w, manifest)) return LS_OK;
     w->head = ls_manifest_retain(manifest);
     ls_manifest_release(before);
     if (w->checks) {

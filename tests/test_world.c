@@ -844,7 +844,7 @@ static ls_manifest *with_entry(const ls_manifest *parent, uint64_t from)
 {
     ls_row row = *ls_manifest_row(parent, 0);
     row.next_source_offset = from + 1;
-    ls_entry entry = {.sequence = from, .source_begin = from, .source_end = from + 1, .size_bytes = 4096, .epoch = 1};
+    ls_entry entry = {.sequence = from, .source_begin = from, .source_end = from + 1, .size_bytes = 4096, .epoch = row.epoch};
     ls_commit commit = {
         .id = {row.last_commit.incarnation, 2}, .row = row, .slot = 0, .entries = &entry, .entry_count = 1};
     ls_manifest *child = NULL;

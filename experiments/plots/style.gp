@@ -5,11 +5,13 @@
 # Colours are those of Okabe and Ito (2008), told apart by colour-blind readers; dashes and marks differ too.
 
 set encoding utf8
+is_pdf = (strlen(output) > 4 && output[strlen(output)-3:*] eq ".pdf")
 is_svg = (strlen(output) > 4 && output[strlen(output)-3:*] eq ".svg")
 if (!exists("width")) width = 1400
 if (!exists("height")) height = 950
 if (is_svg) { set terminal svg size width,height dynamic enhanced font "DejaVu Sans,14" background "white" } \
-else        { set terminal pngcairo size width,height enhanced font "DejaVu Sans,12" background "white" }
+else { if (is_pdf) { set terminal pdfcairo size width/95.0,height/95.0 enhanced font "DejaVu Sans,13" background "white" } \
+else { set terminal pngcairo size width,height enhanced font "DejaVu Sans,12" background "white" } }
 set output output
 set datafile separator "\t"
 set datafile missing "nan"

@@ -176,6 +176,7 @@ static void upload_replied(ls_producer *p, const ls_store_reply *reply, int64_t 
         p->upload_failures = 0;
         advance_ready(p);
         start_upload(p, actions);
+        if (p->protocol->help_limit > 0) start_upload(p, actions); /* see publish: there may be room for two */
         return;
     case LS_REPLY_DENIED:
     case LS_REPLY_INVALID: stop(p, LS_PRODUCER_FAILED, actions); return;
@@ -330,10 +331,11 @@ static void publish(ls_producer *p, const ls_row *row, ls_actions *actions)
 {
     uint32_t count = 0, most = p->protocol->help_limit > 0 ? p->uploads_started : p->ready_count;
     uint64_t bytes = 0, ready_bytes = 0;
+    uint32_t repeats = 0;
     while (count < most && batch_at(p, count)->source_end <= row->next_source_offset) {
         bytes += batch_at(p, count)->size_bytes;
         if (count < p->ready_count) ready_bytes = bytes;
-        p->uploads_to_repeat -= batch_at(p, count)->state == BATCH_REPEAT;
+        repeats += batch_at(p, count)->state == BATCH_REPEAT;
         count++;
     }
     if (count == 0) return;
@@ -347,6 +349,8 @@ static void publish(ls_producer *p, const ls_row *row, ls_actions *actions)
     p->uploads_started -= count;
     p->pending_bytes -= ready_bytes;
     advance_ready(p);
+    p->uploads_to_repeat -= repeats;
+    if (repeats > 0) start_upload(p, actions); /* a repetition that is not needed any more would have been followed by one */
 }
 
 /* Does the newest version we read say anything about us that we did not know? */

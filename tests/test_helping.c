@@ -68,12 +68,10 @@ static void test_advance_leaves_epoch_and_commit(void)
     ls_manifest_release(parent);
 }
 
-static ls_reply_status status_ok = LS_REPLY_OK;
-
 /* Answers the one request among the actions, with names if given, and steps. */
 static void answer(ls_producer *p, ls_actions *actions, ls_operation operation, const ls_key *keys, uint64_t count)
 {
-    ls_store_reply reply = {.status = status_ok, .list_count = count, .list_keys = keys};
+    ls_store_reply reply = {.status = LS_REPLY_OK, .list_count = count, .list_keys = keys};
     static const uint64_t bytes[8] = {100, 101, 102, 103, 104, 105, 106, 107};
     bool found = false;
     for (uint32_t i = 0; i < actions->count; i++) {
@@ -132,6 +130,60 @@ static void test_takes_what_goes_on(void)
     ls_manifest_release(manifest);
 }
 
-LS_SUITE(helping, {"the name of version 2 tells what an entry needs", test_told_name},
+/* 8's three batches begin at 20; two are uploaded at once. A helper has moved its row to 23, past the first, and it has not looked:
+ * the read that opens its attempt acknowledges that one, once, and the second remains. */
+static void test_helped_before_the_reply(void)
+{
+    ls_protocol protocol = ls_protocol_default();
+    protocol.decider = lake_immediate(NULL);
+    protocol.help_limit = 1;
+    protocol.upload_concurrency = 2;
+    const ls_manifest *manifest = two_rows(false);
+    ls_producer p;
+    ls_actions actions = {0};
+    ls_producer_init(&p, &protocol, 8, 80, ls_random_open(1, 0, LS_RANDOM_TEST, 1));
+    CU_ASSERT_EQUAL_FATAL(ls_producer_adopt(&p, manifest, 1, 0), LS_OK);
+    ls_event batch = {.kind = LS_EVENT_BATCH, .batch_bytes = 500, .batch_source_count = 3, .batch_footer_bytes = 64};
+    uint32_t tags[2];
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL_FATAL(ls_producer_step(&p, &batch, &actions), LS_OK);
+        if (i < 2) tags[i] = actions.item[0].request.tag;
+        CU_ASSERT_EQUAL(actions.count, i < 2 ? 1 : 0);
+    }
+    ls_advance advance = {.slot = 1, .next_source_offset = 23};
+    ls_entry entry = {.producer = 8, .sequence = 0, .source_begin = 20, .source_end = 23, .size_bytes = 500, .epoch = 4};
+    ls_commit commit = {.id = {70, 4}, .slot = 0, .row = {.producer = 7, .next_source_offset = 10, .epoch = 4},
+                        .entries = &entry, .entry_count = 1, .advances = &advance, .advance_count = 1};
+    ls_manifest *newer = NULL;
+    CU_ASSERT_EQUAL_FATAL(ls_manifest_append(manifest, &commit, &newer), LS_OK);
+    ls_store_reply uploaded = {.status = LS_REPLY_OK, .tag = tags[1]};
+    ls_event event = {.kind = LS_EVENT_REPLY, .now_ns = 1, .reply = &uploaded};
+    CU_ASSERT_EQUAL_FATAL(ls_producer_step(&p, &event, &actions), LS_OK); /* the second: the third begins */
+    CU_ASSERT_EQUAL(p.ready_count, 0);
+    CU_ASSERT_EQUAL(p.uploads_in_flight, 2);
+    event = (ls_event){.kind = LS_EVENT_STOP};
+    CU_ASSERT_EQUAL_FATAL(ls_producer_step(&p, &event, &actions), LS_OK);
+    CU_ASSERT_EQUAL(p.phase, LS_PRODUCER_IDLE);
+    ls_manifest_release(p.known); /* it has seen the newer version */
+    p.known = ls_manifest_retain(newer);
+    uploaded.tag = tags[0];
+    event = (ls_event){.kind = LS_EVENT_REPLY, .now_ns = 2, .reply = &uploaded};
+    CU_ASSERT_EQUAL_FATAL(ls_producer_step(&p, &event, &actions), LS_OK); /* both are ready: it looks for the newest version */
+    CU_ASSERT_EQUAL(p.ready_count, 2);
+    answer(&p, &actions, LS_LIST, NULL, 0);
+    CU_ASSERT_EQUAL(actions.item[0].kind, LS_ACTION_PUBLISHED);
+    CU_ASSERT_EQUAL(actions.item[0].published.count, 1);
+    CU_ASSERT_EQUAL(actions.item[0].published.version, 2);
+    CU_ASSERT_EQUAL(actions.item[0].published.source_end, 23);
+    CU_ASSERT_EQUAL(p.ready_count, 1);
+    CU_ASSERT_EQUAL(p.pending_bytes, 500);
+    CU_ASSERT_EQUAL(p.source_begin, 23);
+    ls_producer_clear(&p);
+    ls_manifest_release(newer);
+    ls_manifest_release(manifest);
+}
+
+LS_SUITE(helping, {"the read tells who was helped, once", test_helped_before_the_reply},
+          {"the name of version 2 tells what an entry needs", test_told_name},
          {"an advanced row keeps its epoch and its commit", test_advance_leaves_epoch_and_commit},
          {"a helper takes what goes on, of the epoch that is", test_takes_what_goes_on})

@@ -1410,6 +1410,7 @@ ls_result ls_world_measure(ls_world *w, int64_t now_ns, ls_run_result *result)
     double attempts = decided + (double)(sum->throttled + sum->aborted + sum->proved);
     double published = (double)sum->published;
     double reads = (double)(requests_of(w, LS_GET, false) + requests_of(w, LS_HEAD, false) + requests_of(w, LS_LIST, false));
+    if (w->protocol.help_limit > 0) reads += (double)w->sum.requests[LS_LIST][LS_OBJECT_DATA]; /* what helping costs */
     double puts = (double)requests_of(w, LS_PUT, false);
     double manifest_bytes = (double)(sum->manifest_bytes_up + sum->manifest_bytes_down);
     double *v = result->values;

@@ -119,7 +119,8 @@ typedef enum ls_attempt_outcome {
     LS_ATTEMPT_LOST,      /* someone else holds the version */
     LS_ATTEMPT_THROTTLED, /* refused for load; no conflict */
     LS_ATTEMPT_ABORTED,   /* the read failed, or the put had no effect as far as can be read now */
-    LS_ATTEMPT_PROVED     /* a later read proved that an attempt reported as lost or aborted had won */
+    LS_ATTEMPT_PROVED,    /* a later read proved that an attempt reported as lost or aborted had won */
+    LS_ATTEMPT_HELPED     /* called off after the read: others have published all that was pending */
 } ls_attempt_outcome;
 
 typedef struct ls_attempt_report {

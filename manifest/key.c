@@ -55,14 +55,32 @@ ls_key ls_key_data(uint64_t producer, uint32_t epoch, uint64_t sequence)
     return (ls_key){.kind = LS_OBJECT_DATA, .epoch = epoch, .number = producer, .sequence = sequence};
 }
 
+ls_key ls_key_data_told(uint64_t producer, uint32_t epoch, uint64_t sequence, uint64_t source_begin, uint64_t source_end,
+                        uint32_t footer_bytes)
+{
+    ls_key key = ls_key_data(producer, epoch, sequence);
+    key.source_begin = source_begin;
+    key.source_end = source_end;
+    key.footer_bytes = footer_bytes;
+    return key;
+}
+
+static int format_data(const ls_key *key, char text[LS_KEY_TEXT_BYTES])
+{
+    if (key->footer_bytes == 0) {
+        return snprintf(text, LS_KEY_TEXT_BYTES, "data/%" PRIu64 "/%" PRIu32 "-%" PRIu64 ".tgb", key->number, key->epoch,
+                        key->sequence);
+    }
+    return snprintf(text, LS_KEY_TEXT_BYTES,
+                    "data/%" PRIu64 "/%010" PRIu32 "-%020" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRIu32 ".tgb", key->number,
+                    key->epoch, key->sequence, key->source_begin, key->source_end, key->footer_bytes);
+}
+
 size_t ls_key_format(const ls_key *key, char text[LS_KEY_TEXT_BYTES])
 {
     int length = 0;
     text[0] = '\0';
-    if (key->kind == LS_OBJECT_DATA) {
-        length = snprintf(text, LS_KEY_TEXT_BYTES, "data/%" PRIu64 "/%" PRIu32 "-%" PRIu64 ".tgb", key->number,
-                          key->epoch, key->sequence);
-    }
+    if (key->kind == LS_OBJECT_DATA) length = format_data(key, text);
     if (key->kind == LS_OBJECT_CHECKPOINT) length = format_checkpoint(key, text);
     for (size_t i = 0; i < NUMBERED_KINDS; i++) {
         if (key->kind != numbered[i].kind) continue;
@@ -122,7 +140,15 @@ static bool read_key(const char *text, ls_key *key)
         return false;
     }
     key->epoch = (uint32_t)epoch;
-    return true;
+    if (!skip(&text, "-")) return true;
+    uint64_t footer_bytes = 0;
+    if (!read_number(&text, UINT64_MAX, &key->source_begin) || !skip(&text, "-") ||
+        !read_number(&text, UINT64_MAX, &key->source_end) || !skip(&text, "-") ||
+        !read_number(&text, UINT32_MAX, &footer_bytes)) {
+        return false;
+    }
+    key->footer_bytes = (uint32_t)footer_bytes;
+    return footer_bytes > 0;
 }
 
 ls_result ls_key_parse(const char *text, ls_key *key)

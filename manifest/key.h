@@ -29,14 +29,22 @@ typedef struct ls_key {
     uint32_t epoch;    /* data: the producer's epoch; checkpoint: its ls_checkpoint_kind */
     uint64_t number;   /* data: producer id; manifest, floor: version; checkpoint: its number */
     uint64_t sequence; /* data: upload number within the epoch; checkpoint: its step */
+    uint64_t source_begin, source_end; /* data, names of version 2: what the batch holds. No part of the identity */
+    uint32_t footer_bytes; /* the same: length of its footer; 0: a name of version 1, which says none of this */
 } ls_key;
 
-#define LS_KEY_TEXT_BYTES 96 /* enough for every key with its terminating NUL */
+#define LS_KEY_TEXT_BYTES 120 /* enough for every key with its terminating NUL */
 
 ls_key ls_key_manifest(uint64_t version);
 ls_key ls_key_floor(uint64_t version);
 ls_key ls_key_checkpoint(uint64_t number, uint64_t step, ls_checkpoint_kind kind);
 ls_key ls_key_data(uint64_t producer, uint32_t epoch, uint64_t sequence);
+
+/* The name of version 2 of the same object: data/<producer>/<epoch, 10 digits>-<sequence, 20 digits>-<source begin>-<source
+ * end>-<footer bytes>.tgb. Text order is the order of upload, and the name tells what an entry needs, so that others can
+ * publish the batch (PROTOCOL.md, section 11). All data names of a lake are of one version. footer_bytes at least 1. */
+ls_key ls_key_data_told(uint64_t producer, uint32_t epoch, uint64_t sequence, uint64_t source_begin, uint64_t source_end,
+                        uint32_t footer_bytes);
 
 /* Writes the key's text (without any prefix) into text and returns its length; 0 for an unknown kind. A checkpoint of kind 0 is
  * written without step and kind: no name, but the place in a list before all checkpoints of its number. */
@@ -49,7 +57,7 @@ ls_result ls_key_parse(const char *text, ls_key *key);
 /* "auto", "named", "pin"; NULL for anything else. */
 const char *ls_checkpoint_kind_name(ls_checkpoint_kind kind);
 
-/* Total order: kind, then number, epoch, sequence. Negative, zero or positive. */
+/* Total order: kind, then number, epoch, sequence; the version of a data name makes no difference. Negative, zero or positive. */
 int ls_key_compare(const ls_key *left, const ls_key *right);
 
 #endif

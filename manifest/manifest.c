@@ -406,6 +406,20 @@ static ls_manifest *successor(const ls_manifest *parent, ls_commit_id id)
     return child;
 }
 
+static ls_result advance_row(ls_manifest *made, const ls_advance *advance)
+{
+    const ls_row *old = ls_manifest_row(made, advance->slot);
+    if (old == NULL || old->closed) return LS_ERROR_INVALID;
+    ls_row row = *old;
+    row.next_source_offset = advance->next_source_offset;
+    row.last_version = made->version;
+    ls_manifest before = *made;
+    ls_result result = rows_with(&before, made, advance->slot, &row);
+    if (result == LS_OK) node_release(before.rows, before.level);
+    else *made = before;
+    return result;
+}
+
 ls_result ls_manifest_append(const ls_manifest *parent, const ls_commit *commit, ls_manifest **child)
 {
     bool registers = commit->slot == LS_NO_SLOT;
@@ -422,6 +436,13 @@ ls_result ls_manifest_append(const ls_manifest *parent, const ls_commit *commit,
     if (rows_with(parent, made, slot, &row) != LS_OK) {
         ls_free(made);
         return LS_ERROR_MEMORY;
+    }
+    for (uint32_t i = 0; i < commit->advance_count; i++) {
+        ls_result result = advance_row(made, &commit->advances[i]);
+        if (result == LS_OK) continue;
+        node_release(made->rows, made->level);
+        ls_free(made);
+        return result;
     }
     made->open_rows += (uint32_t)!row.closed - (uint32_t)(old != NULL && !old->closed);
     if (commit->entry_count > 0) {

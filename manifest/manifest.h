@@ -39,7 +39,7 @@ typedef struct ls_entry {
 typedef struct ls_row {
     uint64_t producer;
     uint64_t next_source_offset;
-    uint64_t last_version; /* the version that last changed this row */
+    uint64_t last_version; /* the version that last changed this row; maybe a helper's, who leaves the rest as it is */
     ls_commit_id last_commit;
     uint32_t epoch;
     bool closed;
@@ -94,6 +94,12 @@ const ls_row *ls_manifest_row(const ls_manifest *manifest, uint32_t slot);
 /* The slot of a producer, or LS_NO_SLOT. Linear in the number of rows: machines call it once and keep the slot. */
 uint32_t ls_manifest_find_slot(const ls_manifest *manifest, uint64_t producer);
 
+/* A row that a commit moves on for its producer (PROTOCOL.md, section 11): epoch and last commit stay, for it is not its own. */
+typedef struct ls_advance {
+    uint64_t next_source_offset;
+    uint32_t slot;
+} ls_advance;
+
 /* What one commit changes. */
 typedef struct ls_commit {
     ls_commit_id id;
@@ -103,10 +109,12 @@ typedef struct ls_commit {
     uint32_t entry_count;
     void (*fill)(void *context, ls_entry *entries, uint32_t count); /* or NULL: writes the entries where they will live */
     void *fill_context;
+    const ls_advance *advances; /* rows of others whose entries are among the new ones; each slot once, none the own */
+    uint32_t advance_count;
 } ls_commit;
 
 /* The child: version + 1, entries appended, row replaced or registered. On success *child is a new reference.
- * LS_ERROR_INVALID when the slot does not hold that producer; LS_ERROR_MEMORY leaves the parent as it was. */
+ * LS_ERROR_INVALID when the slot does not hold that producer, or a row to advance is closed or not there; LS_ERROR_MEMORY leaves the parent as it was. */
 ls_result ls_manifest_append(const ls_manifest *parent, const ls_commit *commit, ls_manifest **child);
 
 /* The child of a reclaimer's commit: version + 1, watermark and trim point moved forward, nothing else changed.

@@ -35,7 +35,10 @@ enum {
     LS_MUTANT_PIN_UNCHECKED = 22,       /* acknowledged without a look at the watermark */
     LS_MUTANT_STEPS_REUSED = 23,        /* a trim renumbers what remains */
     LS_MUTANT_ANNOUNCE_NOTHING = 24,    /* batches go without the watermark being announced */
-    LS_MUTANT_DELETE_PAST_BOUND = 25    /* one batch more than the checkpoints allow */
+    LS_MUTANT_DELETE_PAST_BOUND = 25,   /* one batch more than the checkpoints allow */
+    LS_MUTANT_HELP_DEAD_EPOCH = 26,     /* a helper takes a batch of an epoch that is over */
+    LS_MUTANT_HELP_SKIPS_GAP = 27,      /* a helper goes past a batch that is missing */
+    LS_MUTANT_HELPED_AGAIN = 28         /* who was helped publishes its batches once more */
 };
 
 #endif

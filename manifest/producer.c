@@ -123,6 +123,10 @@ static void upload(ls_producer *p, uint32_t index, ls_actions *actions)
     ls_store_request *request = emit_request(actions, LS_PUT, TAG_UPLOAD | ((uint32_t)sequence & TAG_MASK));
     request->if_absent = true;
     request->key = ls_key_data(p->producer, p->epoch, sequence);
+    if (p->protocol->help_limit > 0) {
+        request->key = ls_key_data_told(p->producer, p->epoch, sequence, source_begin_at(p, index), batch->source_end,
+                                        batch->footer_bytes > 0 ? batch->footer_bytes : 1);
+    }
     request->body_bytes = batch->size_bytes;
 }
 
@@ -157,6 +161,12 @@ static int64_t upload_delay(ls_producer *p, int64_t retry_after_ns)
 static void upload_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
 {
     uint32_t index = (reply->tag - (uint32_t)p->first_sequence) & TAG_MASK;
+    bool is_gone = p->protocol->help_limit > 0 && index > TAG_MASK / 2;
+    if (is_gone) { /* another producer published it before this reply came */
+        p->uploads_in_flight--;
+        start_upload(p, actions);
+        return;
+    }
     if (index >= p->uploads_started || batch_at(p, index)->state != BATCH_UPLOADING) return;
     p->uploads_in_flight--;
     switch (reply->status) {
@@ -166,6 +176,7 @@ static void upload_replied(ls_producer *p, const ls_store_reply *reply, int64_t 
         p->upload_failures = 0;
         advance_ready(p);
         start_upload(p, actions);
+        if (p->protocol->help_limit > 0) start_upload(p, actions); /* see publish: there may be room for two */
         return;
     case LS_REPLY_DENIED:
     case LS_REPLY_INVALID: stop(p, LS_PRODUCER_FAILED, actions); return;
@@ -294,10 +305,12 @@ static void report_attempt(ls_producer *p, ls_attempt_outcome outcome, bool ambi
 static void end_attempt(ls_producer *p, ls_attempt_outcome outcome, bool ambiguous, int64_t now_ns, ls_actions *actions)
 {
     static const ls_moment moments[] = {[LS_ATTEMPT_WON] = LS_MOMENT_WON, [LS_ATTEMPT_PROVED] = LS_MOMENT_WON,
+                                        [LS_ATTEMPT_HELPED] = LS_MOMENT_WON,
                                         [LS_ATTEMPT_LOST] = LS_MOMENT_LOST,
                                         [LS_ATTEMPT_THROTTLED] = LS_MOMENT_THROTTLED,
                                         [LS_ATTEMPT_ABORTED] = LS_MOMENT_ABORTED};
     report_attempt(p, outcome, ambiguous, actions);
+    if (outcome == LS_ATTEMPT_WON || outcome == LS_ATTEMPT_PROVED) p->settled_attempt = p->attempt_number;
     drop_attempt(p);
     p->phase = LS_PRODUCER_IDLE;
     p->settling = false;
@@ -313,12 +326,16 @@ static void end_attempt(ls_producer *p, ls_attempt_outcome outcome, bool ambiguo
 
 /* --- absorbing the row ----------------------------------------------------------------------------------------------- */
 
+/* A batch that another published may be one whose upload's reply is still awaited, or was lost. */
 static void publish(ls_producer *p, const ls_row *row, ls_actions *actions)
 {
-    uint32_t count = 0;
-    uint64_t bytes = 0;
-    while (count < p->ready_count && batch_at(p, count)->source_end <= row->next_source_offset) {
+    uint32_t count = 0, most = p->protocol->help_limit > 0 ? p->uploads_started : p->ready_count;
+    uint64_t bytes = 0, ready_bytes = 0;
+    uint32_t repeats = 0;
+    while (count < most && batch_at(p, count)->source_end <= row->next_source_offset) {
         bytes += batch_at(p, count)->size_bytes;
+        if (count < p->ready_count) ready_bytes = bytes;
+        repeats += batch_at(p, count)->state == BATCH_REPEAT;
         count++;
     }
     if (count == 0) return;
@@ -328,9 +345,12 @@ static void publish(ls_producer *p, const ls_row *row, ls_actions *actions)
     p->source_begin = batch_at(p, count - 1)->source_end;
     p->first_sequence += count;
     p->ring_count -= count;
-    p->ready_count -= count;
+    p->ready_count -= count < p->ready_count ? count : p->ready_count;
     p->uploads_started -= count;
-    p->pending_bytes -= bytes;
+    p->pending_bytes -= ready_bytes;
+    advance_ready(p);
+    p->uploads_to_repeat -= repeats;
+    if (repeats > 0) start_upload(p, actions); /* a repetition that is not needed any more would have been followed by one */
 }
 
 /* Does the newest version we read say anything about us that we did not know? */
@@ -380,6 +400,10 @@ static absorbed absorb_row(ls_producer *p, ls_actions *actions)
         stop(p, LS_PRODUCER_FENCED, actions);
         return ABSORBED_END;
     }
+    bool has_read = p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING;
+    if (LS_MUTANT_IS(LS_MUTANT_HELPED_AGAIN) && has_read && !row->closed) {
+        return landed ? ABSORBED_OWN_COMMIT : ABSORBED_NOTHING;
+    }
     if (!LS_MUTANT_IS(LS_MUTANT_AMBIGUOUS_LOST) || p->phase == LS_PRODUCER_PUTTING) publish(p, row, actions);
     if (row->closed) {
         stop(p, LS_PRODUCER_FINISHED, actions);
@@ -393,6 +417,8 @@ static absorbed absorb_row(ls_producer *p, ls_actions *actions)
 static void fill_entries(void *context, ls_entry *entries, uint32_t count)
 {
     const ls_producer *p = context;
+    count -= p->helped_count;
+    if (p->helped_count > 0) memcpy(entries + count, p->help->entry, p->helped_count * sizeof *entries);
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = LS_MUTANT_IS(LS_MUTANT_REBASE_TWICE) ? k % p->attempt_batches : k;
         const ls_batch *batch = batch_at(p, i);
@@ -409,7 +435,8 @@ static ls_result put_next_version(ls_producer *p, int64_t now_ns, ls_actions *ac
     p->attempt_batches = count;
     bool closes = p->joined && p->stopping && count == p->ring_count;
     uint32_t times = LS_MUTANT_IS(LS_MUTANT_REBASE_TWICE) && p->losses_in_row > 0 ? 2 : 1;
-    ls_commit commit = {.id = {p->incarnation, ++p->attempt_number}, .slot = p->slot, .entry_count = count * times,
+    ls_commit commit = {.id = {p->incarnation, ++p->attempt_number}, .slot = p->slot, .entry_count = count * times + p->helped_count,
+                        .advances = p->help == NULL ? NULL : p->help->advance, .advance_count = p->advance_count,
                         .fill = fill_entries, .fill_context = p,
                         .row = {.producer = p->producer, .epoch = p->epoch, .closed = closes,
                                 .next_source_offset = count == 0 ? p->source_begin : batch_at(p, count - 1)->source_end}};
@@ -442,6 +469,110 @@ static ls_result put_next_version(ls_producer *p, int64_t now_ns, ls_actions *ac
     request->manifest = ls_manifest_retain(child);
     if (LS_MUTANT_IS(LS_MUTANT_EARLY_ACKNOWLEDGE) && count > 0) publish(p, ls_manifest_row(child, p->slot), actions);
     return LS_OK;
+}
+
+/* --- helping: what others have uploaded goes along (PROTOCOL.md, section 11) ------------------------------------------ */
+
+typedef struct last_entry {
+    uint64_t producer;
+    uint64_t sequence;
+    uint32_t epoch;
+    bool found;
+} last_entry;
+
+static bool look_for_last(void *context, uint64_t step, const ls_entry *entries, uint64_t count)
+{
+    last_entry *last = context;
+    (void)step;
+    for (uint64_t i = count; i > 0 && !last->found; i--) {
+        if (entries[i - 1].producer != last->producer) continue;
+        last->found = true;
+        last->sequence = entries[i - 1].sequence;
+        last->epoch = entries[i - 1].epoch;
+    }
+    return !last->found;
+}
+
+/* Where the list begins: behind the producer's newest entry, or with its epoch. It only saves pages: what counts is the offset. */
+static ls_key list_begin(const ls_producer *p, const ls_row *row)
+{
+    enum { LOOK_BACK = 65536 };
+    uint64_t end = ls_manifest_end_step(p->known), first = ls_manifest_trim_step(p->known);
+    if (end - first > LOOK_BACK) first = end - LOOK_BACK;
+    last_entry last = {.producer = row->producer};
+    ls_manifest_visit_entries(p->known, first, end, look_for_last, &last);
+    if (LS_MUTANT_IS(LS_MUTANT_HELP_DEAD_EPOCH)) return ls_key_data_told(row->producer, 0, UINT64_MAX, 0, 0, 1);
+    if (last.found && last.epoch == row->epoch) return ls_key_data_told(row->producer, row->epoch, last.sequence, 0, 0, 1);
+    return ls_key_data_told(row->producer, row->epoch - 1, UINT64_MAX, 0, 0, 1);
+}
+
+/* Asks for the uploads of the next open producer in turn; false when this attempt has asked enough. */
+static bool ask_for_uploads(ls_producer *p, ls_actions *actions)
+{
+    uint32_t rows = ls_manifest_row_count(p->known);
+    for (uint32_t passed = 0; p->helps_left > 0 && passed < rows && p->helped_count < LS_HELPED_MAX; passed++) {
+        p->help_slot = (p->help_slot + 1) % rows;
+        p->helps_left--; /* no more lists than rows, and none of them twice */
+        const ls_row *row = ls_manifest_row(p->known, p->help_slot);
+        if (p->help_slot == p->slot || row->closed || row->epoch == 0) {
+            p->helps_left++;
+            continue;
+        }
+        p->phase = LS_PRODUCER_HELPING;
+        p->helped_end = row->next_source_offset;
+        ls_store_request *request = emit_request(actions, LS_LIST, next_tag(p));
+        request->key = list_begin(p, row);
+        request->list_limit = LS_HELPED_MAX;
+        request->list_names = true;
+        return true;
+    }
+    return false;
+}
+
+static bool may_be_published(const ls_producer *p, const ls_row *row, const ls_key *key)
+{
+    if (key->number != row->producer || key->footer_bytes == 0 || key->source_end <= key->source_begin) return false;
+    if (key->epoch != row->epoch && !LS_MUTANT_IS(LS_MUTANT_HELP_DEAD_EPOCH)) return false;
+    return key->source_begin == p->helped_end || (LS_MUTANT_IS(LS_MUTANT_HELP_SKIPS_GAP) && key->source_begin > p->helped_end);
+}
+
+/* Takes the batches that go on where the row ends. An object is listed only when it is there as a whole. */
+static void take_uploads(ls_producer *p, const ls_store_reply *reply)
+{
+    const ls_row *row = ls_manifest_row(p->known, p->help_slot);
+    uint32_t before = p->helped_count;
+    for (uint64_t i = 0; i < reply->list_count && p->helped_count < LS_HELPED_MAX; i++) {
+        const ls_key *key = &reply->list_keys[i];
+        if (!may_be_published(p, row, key)) continue;
+        p->help->entry[p->helped_count++] =
+            (ls_entry){.producer = key->number, .sequence = key->sequence, .source_begin = key->source_begin,
+                       .source_end = key->source_end, .size_bytes = reply->list_bytes[i], .epoch = key->epoch,
+                       .footer_bytes = key->footer_bytes};
+        p->helped_end = key->source_end;
+    }
+    if (p->helped_count == before) return;
+    p->help->advance[p->advance_count++] = (ls_advance){.slot = p->help_slot, .next_source_offset = p->helped_end};
+}
+
+static ls_result help_and_put(ls_producer *p, int64_t now_ns, ls_actions *actions)
+{
+    uint32_t others = ls_manifest_open_row_count(p->known) - (p->joined ? 1 : 0);
+    p->helped_count = p->advance_count = 0;
+    p->helps_left = p->protocol->help_limit < others ? p->protocol->help_limit : others;
+    if (p->joined && p->helps_left > 0 && p->help == NULL) {
+        p->help = ls_allocate(sizeof *p->help);
+        if (p->help == NULL) return LS_ERROR_MEMORY;
+    }
+    if (p->joined && ask_for_uploads(p, actions)) return LS_OK;
+    return put_next_version(p, now_ns, actions);
+}
+
+/* A list that fails helps nobody, and holds up nothing. */
+static ls_result uploads_replied(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
+{
+    if (reply->status == LS_REPLY_OK && reply->list_keys != NULL) take_uploads(p, reply);
+    if (ask_for_uploads(p, actions)) return LS_OK;
+    return put_next_version(p, now_ns, actions);
 }
 
 /* --- replies ---------------------------------------------------------------------------------------------------------- */
@@ -487,13 +618,19 @@ static ls_result draw_consequences(ls_producer *p, int64_t now_ns, ls_actions *a
         settled(p, found, now_ns, actions);
         return LS_OK;
     }
-    if (!has_work(p) || (found == ABSORBED_OWN_COMMIT && p->ring_count < before)) {
+    bool helps = p->protocol->help_limit > 0, is_news = p->settled_attempt != p->attempt_number;
+    if (helps && !has_work(p) && !(found == ABSORBED_OWN_COMMIT && is_news)) {
+        p->attempt_batches = 0;
+        end_attempt(p, LS_ATTEMPT_HELPED, false, now_ns, actions);
+        return LS_OK;
+    }
+    if (!has_work(p) || (found == ABSORBED_OWN_COMMIT && p->ring_count < before && (is_news || !helps))) {
         /* What we wanted to commit is there already: an earlier attempt had landed after all. */
         p->attempt_batches = before - p->ring_count;
         end_attempt(p, LS_ATTEMPT_PROVED, true, now_ns, actions);
         return LS_OK;
     }
-    return put_next_version(p, now_ns, actions);
+    return help_and_put(p, now_ns, actions);
 }
 
 static void read_failed(ls_producer *p, const ls_store_reply *reply, int64_t now_ns, ls_actions *actions)
@@ -634,6 +771,7 @@ static ls_result commit_replied(ls_producer *p, const ls_store_reply *reply, int
     switch ((ls_producer_phase)p->phase) {
     case LS_PRODUCER_FINDING: return search_replied(p, reply, now_ns, actions);
     case LS_PRODUCER_READING: return newest_was_read(p, reply, now_ns, actions);
+    case LS_PRODUCER_HELPING: return uploads_replied(p, reply, now_ns, actions);
     case LS_PRODUCER_PUTTING: put_replied(p, reply, now_ns, actions); return LS_OK;
     case LS_PRODUCER_CONFIRMING: return confirm_replied(p, reply, now_ns, actions);
     case LS_PRODUCER_NEW:
@@ -761,7 +899,7 @@ ls_result ls_producer_adopt(ls_producer *p, const ls_manifest *manifest, uint32_
     p->slot = slot;
     p->epoch = row->epoch;
     p->incarnation = row->last_commit.incarnation;
-    p->attempt_number = row->last_commit.attempt;
+    p->attempt_number = p->settled_attempt = row->last_commit.attempt;
     p->source_begin = row->next_source_offset;
     p->last_sight_ns = now_ns;
     p->joined = true;
@@ -777,8 +915,8 @@ bool ls_producer_has_room(const ls_producer *p)
 
 bool ls_producer_is_committing(const ls_producer *p)
 {
-    return p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING || p->phase == LS_PRODUCER_PUTTING ||
-           p->phase == LS_PRODUCER_CONFIRMING;
+    return p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING || p->phase == LS_PRODUCER_HELPING ||
+           p->phase == LS_PRODUCER_PUTTING || p->phase == LS_PRODUCER_CONFIRMING;
 }
 
 int64_t ls_producer_ready_ns(const ls_producer *p, uint64_t sequence)
@@ -798,14 +936,16 @@ bool ls_producer_source_range(const ls_producer *p, uint64_t sequence, uint64_t 
 ls_result ls_producer_copy(const ls_producer *p, ls_producer *copy)
 {
     *copy = *p;
-    if (p->ring_capacity > 0) {
-        copy->batches = ls_allocate(p->ring_capacity * sizeof *p->batches);
-        if (copy->batches == NULL) {
-            memset(copy, 0, sizeof *copy);
-            return LS_ERROR_MEMORY;
-        }
-        memcpy(copy->batches, p->batches, p->ring_capacity * sizeof *p->batches);
+    copy->batches = p->ring_capacity == 0 ? NULL : ls_allocate(p->ring_capacity * sizeof *p->batches);
+    copy->help = p->help == NULL ? NULL : ls_allocate(sizeof *p->help);
+    if ((p->ring_capacity > 0 && copy->batches == NULL) || (p->help != NULL && copy->help == NULL)) {
+        ls_free(copy->batches);
+        ls_free(copy->help);
+        memset(copy, 0, sizeof *copy);
+        return LS_ERROR_MEMORY;
     }
+    if (p->ring_capacity > 0) memcpy(copy->batches, p->batches, p->ring_capacity * sizeof *p->batches);
+    if (p->help != NULL) *copy->help = *p->help;
     ls_manifest_retain(copy->known);
     ls_manifest_retain(copy->attempt);
     return LS_OK;
@@ -816,6 +956,7 @@ void ls_producer_clear(ls_producer *p)
     ls_manifest_release(p->known);
     ls_manifest_release(p->attempt);
     ls_free(p->batches);
+    ls_free(p->help);
     memset(p, 0, sizeof *p);
     p->phase = LS_PRODUCER_STOPPED;
 }

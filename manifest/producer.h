@@ -21,6 +21,7 @@ typedef enum ls_producer_phase {
     LS_PRODUCER_IDLE,     /* no attempt under way; maybe waiting for a planned time */
     LS_PRODUCER_FINDING,  /* looking for the newest version */
     LS_PRODUCER_READING,  /* reading it */
+    LS_PRODUCER_HELPING,  /* lists what another producer has uploaded */
     LS_PRODUCER_PUTTING,  /* the conditional put is out */
     LS_PRODUCER_CONFIRMING, /* lists floors above the version just put or read */
     LS_PRODUCER_STOPPED   /* finished, fenced or failed */
@@ -41,6 +42,14 @@ typedef struct ls_batch {
     uint32_t state; /* internal: waiting, uploading, uploaded */
 } ls_batch;
 
+/* At most so many batches of others in one commit. */
+#define LS_HELPED_MAX 16u
+
+typedef struct ls_help {
+    ls_entry entry[LS_HELPED_MAX];
+    ls_advance advance[LS_HELPED_MAX]; /* of their rows */
+} ls_help;
+
 typedef struct ls_producer {
     const ls_protocol *protocol; /* borrowed; outlives the machine */
     const ls_manifest *known;    /* newest version seen; one reference */
@@ -52,6 +61,9 @@ typedef struct ls_producer {
     uint64_t source_begin;       /* source offset of the oldest batch in the ring */
     uint64_t pending_bytes;
     uint64_t attempts;
+    uint64_t settled_attempt;    /* the last attempt that is known to have landed: no news any more */
+    uint64_t helped_end;         /* source offset up to which the producer being helped is published, by `known` and `helped` */
+    ls_help *help;               /* what the put that comes does for others; NULL until it helps for the first time */
     uint64_t attempt_number;     /* of the last put: the low half of its commit id */
     uint64_t doubtful_version;   /* a put of this version may still land; 0: none */
     uint64_t versions_passed;
@@ -73,6 +85,9 @@ typedef struct ls_producer {
     uint32_t uploads_to_repeat;  /* failed uploads that wait for their time */
     uint32_t upload_failures;
     uint32_t batch_limit;
+    uint32_t helped_count, advance_count;
+    uint32_t help_slot;          /* of the producer being helped; they take turns */
+    uint32_t helps_left;         /* lists that this attempt may still ask for */
     uint32_t attempt_batches;
     uint32_t losses_in_row, throttles_in_row;
     uint32_t tag;                /* of the commit-side request in flight */

@@ -27,6 +27,9 @@ typedef struct ls_protocol {
     bool floor_check;            /* versions are reclaimed in this lake, so a version counts only if no floor lies above it (see
                                     discovery.h); all machines of a lake must agree */
     bool instantaneous_uploads;  /* theory worlds: a batch is uploaded the moment it is ready, without a request */
+    uint32_t help_limit;         /* other producers whose uploads are looked for in each attempt, and published with the own ones;
+                                    one list each. 0: none, and data names are of version 1; all machines of a lake must agree
+                                    whether it is 0 */
     int64_t upload_retry_base_ns; /* a failed upload is tried again after about this, doubling up to the cap */
     int64_t upload_retry_cap_ns;
     ls_decider decider; /* the commit policy */

@@ -10,6 +10,7 @@
  * the same reason. No bound on attempts is needed: an attempt is lost only to another's commit or to a fault, both finite.
  *
  * What a dead producer leaves: its manifest put. Its reads have no effect, and its uploads no reader: their names carry its epoch.
+ * (Where producers help others, they have, until the epoch is over; there they may land too.)
  *
  * Reduction (config.reduced). Some requests are served as soon as they are in flight, before anything else may happen (their own faults
  * are still tried):
@@ -300,6 +301,13 @@ static void add_producer(hash *h, const ls_producer *p)
     add(h, p->uploads_started);
     add(h, p->uploads_to_repeat);
     add(h, p->attempt_batches);
+    add(h, p->settled_attempt == p->attempt_number);
+    add(h, p->help_slot);
+    if (p->phase == LS_PRODUCER_HELPING) {
+        add(h, p->helped_end);
+        add(h, (uint64_t)p->helped_count << 32 | p->helps_left);
+        for (uint32_t i = 0; i < p->helped_count; i++) add(h, p->help->entry[i].producer << 32 ^ p->help->entry[i].source_end);
+    }
     add(h, (uint64_t)p->joined | (uint64_t)p->stopping << 1 | (uint64_t)p->settling << 2 |
                (uint64_t)p->confirms_put << 3);
     for (uint32_t i = 0; i < p->ring_count; i++) {
@@ -1024,7 +1032,8 @@ static void abandon_flights(world *w, uint32_t index)
     for (uint32_t i = w->flight_count; i-- > 0;) {
         flight *f = &w->in_flight[i];
         if (f->owner != index) continue;
-        bool lands = (f->request.operation == LS_PUT && f->request.key.kind != LS_OBJECT_DATA) || f->request.operation == LS_DELETE;
+        bool is_read = w->config->help_others || f->request.key.kind != LS_OBJECT_DATA;
+        bool lands = (f->request.operation == LS_PUT && is_read) || f->request.operation == LS_DELETE;
         f->owner = NOBODY;
         if (!lands) drop_flight(w, i);
     }
@@ -1268,7 +1277,7 @@ static bool is_prompt(const world *w, const flight *f)
     const ls_store_request *r = &f->request;
     if (f->owner == NOBODY) return false;
     if (r->operation == LS_PUT && r->key.kind == LS_OBJECT_MANIFEST) return is_taken_for_ever(w, r->key.number);
-    if (r->operation == LS_PUT) return r->key.kind == LS_OBJECT_DATA && !w->config->orphans;
+    if (r->operation == LS_PUT) return r->key.kind == LS_OBJECT_DATA && !w->config->orphans && !w->config->help_others;
     if (r->operation == LS_GET && r->key.kind == LS_OBJECT_MANIFEST) {
         return w->config->reclaimers == 0 && r->key.number >= 1 && r->key.number <= w->version_count;
     }
@@ -1579,6 +1588,7 @@ static ls_protocol protocol_of(const ls_explorer_config *config)
     ls_protocol protocol = ls_protocol_default();
     protocol.floor_check = config->reclaimers > 0;
     protocol.layout = config->layout;
+    protocol.help_limit = config->help_others ? LS_EXPLORER_PRODUCERS_MAX : 0;
     protocol.discovery = config->discovery;
     protocol.decider = (ls_decider){.decide = try_at_once};
     protocol.upload_retry_base_ns = protocol.upload_retry_cap_ns = 0;
@@ -1787,14 +1797,15 @@ ls_result ls_explorer_replay(const ls_explorer_config *config, const uint32_t *p
     return result;
 }
 
-#define HEADER "lakestream-explore-2"
+#define HEADER "lakestream-explore-3"
 
 ls_result ls_explorer_write(const ls_explorer_config *config, const ls_explorer_result *result, FILE *file,
                             ls_error *error)
 {
-    fprintf(file, HEADER " %u %u %u %u %u %u %u %u %u %u %u %u %u %u\n", config->producers, config->batches, config->consumers,
+    fprintf(file, HEADER " %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u\n", config->producers, config->batches, config->consumers,
             config->crashes, config->zombies, config->ambiguous, config->lingering, (unsigned)config->layout,
-            (unsigned)config->discovery, config->reclaimers, config->checkpoints, config->rewinds, config->orphans, config->reduced);
+            (unsigned)config->discovery, config->reclaimers, config->checkpoints, config->rewinds, config->orphans, config->reduced,
+            config->help_others);
     for (uint32_t i = 0; i < result->path_length; i++) {
         fprintf(file, "%s %u\n", move_text[move_of(result->path[i])], index_of(result->path[i]));
     }
@@ -1818,18 +1829,20 @@ static ls_result read_move(const char *line, uint32_t *code)
 ls_result ls_explorer_read(FILE *file, ls_explorer_config *config, uint32_t **path, uint32_t *length, ls_error *error)
 {
     char line[256];
-    unsigned layout = 0, discovery = 0, orphans = 0, reduced = 0;
+    unsigned layout = 0, discovery = 0, orphans = 0, reduced = 0, help_others = 0;
     uint32_t capacity = 0, number = 1;
     *path = NULL;
     *length = 0;
     *config = ls_explorer_default();
     bool good = fgets(line, sizeof line, file) != NULL &&
-                sscanf(line, HEADER " %u %u %u %u %u %u %u %u %u %u %u %u %u %u", &config->producers, &config->batches,
+                sscanf(line, HEADER " %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u", &config->producers, &config->batches,
                        &config->consumers, &config->crashes, &config->zombies, &config->ambiguous, &config->lingering,
-                       &layout, &discovery, &config->reclaimers, &config->checkpoints, &config->rewinds, &orphans, &reduced) == 14 &&
+                       &layout, &discovery, &config->reclaimers, &config->checkpoints, &config->rewinds, &orphans, &reduced,
+                       &help_others) == 15 &&
                 layout <= LS_LAYOUT_FULL_TAIL && discovery <= LS_DISCOVERY_GALLOP;
     config->orphans = orphans != 0;
     config->reduced = reduced != 0;
+    config->help_others = help_others != 0;
     config->layout = (ls_layout)layout;
     config->discovery = (ls_discovery)discovery;
     while (good && fgets(line, sizeof line, file) != NULL) {

@@ -33,6 +33,7 @@ typedef struct ls_explorer_config {
     uint32_t checkpoints; /* so many may be made, of where a consumer stands */
     uint32_t rewinds;   /* so often a consumer may pin the first checkpoint and begin again there */
     bool orphans;       /* reclaimers also list the data objects and delete orphans */
+    bool help_others;   /* producers publish what others have uploaded, too */
     bool reduced;       /* leave out orders that make no difference (explorer.c) */
     uint32_t crashes;   /* a producer dies and is restarted; its puts in flight may land at any later point */
     uint32_t zombies;   /* a producer is restarted although it lives on */

@@ -169,6 +169,15 @@ static void draw_training(uint64_t seed, ls_scenario *s)
     if (chance(random, 0.5)) s->faults.reclaimer_crash_rate_per_s = between(random, 0.02, 0.5);
 }
 
+/* Helping, from a stream of its own too. */
+static void draw_helping(uint64_t seed, ls_scenario *s)
+{
+    ls_random random = ls_random_open(seed, 0, LS_RANDOM_TEST, 2);
+    if (s->upload.instantaneous || !chance(&random, 0.3)) return;
+    s->protocol.help = true;
+    s->protocol.help_limit = 1 + ls_random_below(&random, 8);
+}
+
 ls_result ls_fuzz_draw(uint64_t seed, ls_scenario *scenario, ls_error *error)
 {
     uint32_t count;
@@ -181,6 +190,7 @@ ls_result ls_fuzz_draw(uint64_t seed, ls_scenario *scenario, ls_error *error)
     ls_result result = draw_policy(&random, scenario, error);
     if (result != LS_OK) return result;
     draw_training(seed, scenario);
+    draw_helping(seed, scenario);
     if (chance(&random, 0.1)) return LS_OK; /* a world without faults has stricter rules: nobody may be fenced */
     if (!scenario->policy.policy->simulator_only) draw_producer_faults(&random, scenario);
     draw_request_faults(&random, scenario);

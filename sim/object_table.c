@@ -181,6 +181,11 @@ ls_result ls_object_table_put(ls_object_table *table, const ls_key *key, uint64_
         object.step = key->sequence;
         object.checkpoint_kind = key->epoch;
     }
+    if (key->kind == LS_OBJECT_DATA) {
+        object.source_begin = key->source_begin;
+        object.source_end = key->source_end;
+        object.footer_bytes = key->footer_bytes;
+    }
     ls_object_run *run = find_run(table, key);
     if (run == NULL) run = make_data_run(table, key);
     if (run == NULL) return LS_ERROR_MEMORY;
@@ -219,10 +224,14 @@ const ls_object *ls_object_table_greatest(const ls_object_table *table, ls_objec
 /* The key of an object in the run that key names. */
 static ls_key key_of(const ls_object *object, ls_key key)
 {
-    if (key.kind == LS_OBJECT_DATA)
+    if (key.kind == LS_OBJECT_DATA) {
         key.sequence = object->number;
-    else
+        key.source_begin = object->source_begin;
+        key.source_end = object->source_end;
+        key.footer_bytes = object->footer_bytes;
+    } else {
         key.number = object->number;
+    }
     if (key.kind == LS_OBJECT_CHECKPOINT) {
         key.sequence = object->step;
         key.epoch = object->checkpoint_kind;

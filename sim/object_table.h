@@ -20,6 +20,8 @@ typedef struct ls_object {
         const ls_manifest *manifest; /* manifest versions: a reference that the table owns; else NULL */
         uint64_t step;               /* checkpoints */
     };
+    uint64_t source_begin, source_end; /* data, as the name tells; with footer_bytes 0 it tells nothing */
+    uint32_t footer_bytes;
     uint32_t checkpoint_kind; /* 0: no checkpoint */
 } ls_object;
 

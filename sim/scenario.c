@@ -58,6 +58,8 @@ static const ls_option options[] = {
     INTEGER("manifest.initial_entries", manifest.initial_entries, 0, 0, 4000000000.0, "entries in the manifest before the run"),
     CHOICE("manifest.layout", manifest.layout, 0, LS_LAYOUT_CHOICES, "how manifests are stored and read (manifest/protocol.h)"),
     CHOICE("manifest.discovery", manifest.discovery, 0, LS_DISCOVERY_CHOICES, "how the newest version is found (manifest/protocol.h)"),
+    FLAG("protocol.help", protocol.help, 0, "who commits also publishes what others have uploaded (manifest/PROTOCOL.md)"),
+    INTEGER("protocol.help_limit", protocol.help_limit, 8, 1, 1000000, "with protocol.help: producers listed in each attempt, in turn"),
     REAL("queue.arrival_rate_per_s", queue.arrival_rate_per_s, 1, 1e-9, 1e9, "world queue: Poisson arrivals"),
     INTEGER("queue.servers", queue.servers, 1, 1, 100000, "world queue: servers of the station"),
     LAW("queue.service", queue.service, "the service time"),

@@ -54,6 +54,10 @@ typedef struct ls_scenario {
         uint32_t layout;    /* ls_layout */
         uint32_t discovery; /* ls_discovery */
     } manifest;
+    struct {
+        bool help;           /* producers publish what others have uploaded (PROTOCOL.md, section 11) */
+        uint64_t help_limit; /* lists for it in each attempt */
+    } protocol;
     struct { /* world "queue": one station, Poisson arrivals */
         double arrival_rate_per_s;
         uint64_t servers;

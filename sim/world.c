@@ -85,6 +85,12 @@ typedef struct totals {
     double recovery_s;
 } totals;
 
+/* When a version took effect and whose put it was; kept where producers help. */
+typedef struct creation {
+    int64_t at_ns;
+    uint32_t client;
+} creation;
+
 struct ls_world {
     const ls_scenario *scenario;
     ls_driver driver;
@@ -94,6 +100,8 @@ struct ls_world {
     ls_invariants invariants;
     bool checks;
     bool sees_effects; /* the driver tells when a version takes effect */
+    creation *created; /* owned, by version */
+    uint64_t created_capacity;
     const ls_manifest *initial;
     const ls_manifest *head; /* newest version that took effect, where the driver tells; else the initial one */
     member *members; /* the first lives */
@@ -220,6 +228,7 @@ static void configure(ls_world *w)
     w->protocol.decider = ls_policy_decider(&s->policy);
     w->oracle = (ls_oracle){.context = w, .next_turn = oracle_next_turn};
     w->protocol.oracle = &w->oracle;
+    w->protocol.help_limit = s->protocol.help ? (uint32_t)s->protocol.help_limit : 0;
     w->protocol.floor_check = s->reclaim.count > 0;
     w->measure_from_ns = ls_nanoseconds(s->warm_up_s > 0 ? s->warm_up_s : 0);
     w->end_ns = w->measure_from_ns + ls_nanoseconds(s->duration_s);
@@ -313,6 +322,7 @@ void ls_world_free(ls_world *w)
     ls_trainer_free(w->trainer);
     ls_reclaimers_free(w->reclaimers);
     ls_free(w->node_links);
+    ls_free(w->created);
     ls_free(w->stations);
     ls_free(w->later);
     ls_free(w->origins);
@@ -489,6 +499,30 @@ static uint32_t acknowledge(ls_world *w, uint32_t producer, uint64_t source_end,
     return news;
 }
 
+/* What others have published is there from the moment their put took effect, whenever its producer hears of it. (When several puts
+ * moved the row on between two looks, the last of them counts for all.) */
+static int64_t published_ns(const ls_world *w, uint32_t client, uint64_t version, int64_t now_ns)
+{
+    if (version >= w->created_capacity || w->created[version].at_ns == 0) return now_ns;
+    return w->created[version].client == client ? now_ns : w->created[version].at_ns;
+}
+
+static ls_result note_creation(ls_world *w, int64_t now_ns, uint32_t client, uint64_t version)
+{
+    if (w->protocol.help_limit == 0) return LS_OK;
+    if (version >= w->created_capacity) {
+        uint64_t capacity = 2 * version + 64;
+        creation *grown = ls_allocate_array(capacity, sizeof *grown);
+        if (grown == NULL) return LS_ERROR_MEMORY;
+        if (w->created != NULL) memcpy(grown, w->created, w->created_capacity * sizeof *grown);
+        ls_free(w->created);
+        w->created = grown;
+        w->created_capacity = capacity;
+    }
+    w->created[version] = (creation){.at_ns = now_ns, .client = client};
+    return LS_OK;
+}
+
 static ls_result note_published(ls_world *w, uint32_t client, const ls_published_report *published, int64_t now_ns)
 {
     member *m = life_of(w, client);
@@ -500,10 +534,11 @@ static ls_result note_published(ls_world *w, uint32_t client, const ls_published
     if (!w->measuring || news == 0) return LS_OK;
     w->sum.published_bytes += published->bytes;
     w->sum.commits++;
+    int64_t visible_ns = published_ns(w, client, published->version, now_ns);
     uint32_t first = published->count > news ? published->count - news : 0;
     for (uint32_t i = first; i < published->count; i++) {
         int64_t ready_ns = ls_producer_ready_ns(&m->machine, published->first_sequence + i);
-        if (ls_histogram_record(&w->publish_delay, now_ns - ready_ns) != LS_OK) return LS_ERROR_MEMORY;
+        if (ls_histogram_record(&w->publish_delay, visible_ns > ready_ns ? visible_ns - ready_ns : 0) != LS_OK) return LS_ERROR_MEMORY;
     }
     return LS_OK;
 }
@@ -526,6 +561,7 @@ static ls_result note_attempt(ls_world *w, const ls_attempt_report *attempt, int
     case LS_ATTEMPT_THROTTLED: sum->throttled++; break;
     case LS_ATTEMPT_ABORTED: sum->aborted++; break;
     case LS_ATTEMPT_PROVED: sum->proved++; break;
+    case LS_ATTEMPT_HELPED: break; /* its requests are counted; it is neither won nor lost */
     }
     return LS_OK;
 }
@@ -1302,6 +1338,7 @@ ls_result ls_world_created(ls_world *w, int64_t now_ns, uint32_t client, const l
     if (late_winner(w, manifest)) return LS_OK;
     w->head = ls_manifest_retain(manifest);
     ls_manifest_release(before);
+    if (note_creation(w, now_ns, client, ls_manifest_version(manifest)) != LS_OK) return LS_ERROR_MEMORY;
     if (w->checks) {
         ls_result result = ls_invariants_created(&w->invariants, manifest, &w->error);
         if (result != LS_OK) return result;
@@ -1373,6 +1410,7 @@ ls_result ls_world_measure(ls_world *w, int64_t now_ns, ls_run_result *result)
     double attempts = decided + (double)(sum->throttled + sum->aborted + sum->proved);
     double published = (double)sum->published;
     double reads = (double)(requests_of(w, LS_GET, false) + requests_of(w, LS_HEAD, false) + requests_of(w, LS_LIST, false));
+    if (w->protocol.help_limit > 0) reads += (double)w->sum.requests[LS_LIST][LS_OBJECT_DATA]; /* what helping costs */
     double puts = (double)requests_of(w, LS_PUT, false);
     double manifest_bytes = (double)(sum->manifest_bytes_up + sum->manifest_bytes_down);
     double *v = result->values;

@@ -683,7 +683,7 @@ static void test_prefix_limit(void)
     }
     send_at(&l, 0, 0, put_data(data_key(1, 1, 2), 1));
     CU_ASSERT_EQUAL(expect_reply(&l, 0, LS_REPLY_THROTTLED, 3 * MS).reply.retry_after_ns, 500 * MS);
-    CU_ASSERT_FALSE(ls_store_model_has(l.model, &(ls_key){LS_OBJECT_DATA, 1, 1, 2}, NULL));
+    CU_ASSERT_FALSE(ls_store_model_has(l.model, &(ls_key){.kind = LS_OBJECT_DATA, .epoch = 1, .number = 1, .sequence = 2}, NULL));
     send_at(&l, 3 * MS, 0, claim(1)); /* another prefix; its manifest is not lost when throttled either: below */
     expect_reply(&l, 0, LS_REPLY_OK, 3 * MS);
     send_at(&l, 3 * MS, 1, claim(2));

@@ -23,7 +23,7 @@ grep -o 'LS_MUTANT_[A-Z0-9_]* = [0-9]*' manifest/mutant.h | while read -r name _
         "$build/liblakestream.a" $libraries -lm
     short=$(echo "${name#LS_MUTANT_}" | tr 'A-Z_' 'a-z-')
     found=no world=- states=- length=-
-    seed=$("$folder/lakestream" fuzz --seeds 20000 --json 2>/dev/null | sed -n 's/.*"failed":\([0-9]*\).*/\1/p') || true
+    seed=$("$folder/lakestream" fuzz --seeds 20000 --json 2>/dev/null | sed -n 's/.*"failed":{"seed":\([0-9]*\).*/\1/p') || true
     limit=2000000
     [ -z "$seed" ] || limit=300000 # a second witness is welcome, not worth minutes
     while read -r world; do
@@ -66,6 +66,9 @@ grep -o 'LS_MUTANT_[A-Z0-9_]* = [0-9]*' manifest/mutant.h | while read -r name _
 --producers 1 --batches 2 --consumers 1 --reclaimers 1 --checkpoints 2 --rewinds 1 --reduced
 --producers 1 --batches 1 --reclaimers 1 --lingering 1 --reduced
 --producers 1 --batches 1 --consumers 1 --reclaimers 1 --checkpoints 1 --lingering 1 --reduced
+--producers 2 --batches 1 --help-others
+--producers 2 --batches 2 --help-others
+--producers 2 --batches 1 --crashes 1 --help-others
 WORLDS
     [ $found = yes ] || world=-
     # shellcheck disable=SC2059

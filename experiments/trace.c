@@ -68,7 +68,7 @@ typedef struct life {
     uint32_t tag; /* of the request under way */
     int64_t attempt_begin_ns, wait_until_ns;
     int64_t heard_ns; /* the last reply to a request of an attempt */
-    bool known, attempting, asking, fenced;
+    bool known, shown, attempting, asking, fenced; /* shown: something of it was kept */
 } life;
 
 struct ls_trace {
@@ -128,6 +128,7 @@ static uint32_t keep(ls_trace *t, event_kind kind, uint32_t client, int64_t now_
     if (!grow(t, &events, t->event_count, &t->event_capacity, sizeof *t->events)) return NONE;
     t->events = events;
     bool instant = kind >= EVENT_JOINED;
+    if (client != UINT32_MAX) t->lives[client].shown = true;
     t->events[t->event_count] = (event){.kind = (uint8_t)kind, .client = client, .begin_ns = now_ns, .effect_ns = LS_NEVER_NS,
                                         .end_ns = instant ? now_ns : LS_NEVER_NS, .status = STATUS_NONE, .before = NONE};
     return t->event_count++;
@@ -555,7 +556,7 @@ static bool print_names(const ls_trace *t, FILE *file, bool *first)
     char name[48];
     for (uint32_t i = 0; i < t->life_count; i++) {
         const life *l = &t->lives[i];
-        if (!l->known) continue;
+        if (!l->shown) continue;
         snprintf(name, sizeof name, "producer %" PRIu32, l->producer);
         if (!print_line(file, name_track(t, i, "process_name", name), first)) return false;
         snprintf(name, sizeof name, "life %" PRIu32, l->number);
@@ -634,7 +635,7 @@ static uint32_t *rank_lives(const ls_trace *t)
     uint32_t *row = ls_allocate_array((size_t)t->life_count + 1, sizeof *row), count = 0;
     for (uint32_t i = 0; order != NULL && i < t->life_count; i++) {
         const life *l = &t->lives[i];
-        if (l->known) order[count++] = (ranked){.producer = l->producer, .number = l->number, .client = i};
+        if (l->shown) order[count++] = (ranked){.producer = l->producer, .number = l->number, .client = i};
     }
     if (order != NULL) qsort(order, count, sizeof *order, by_producer);
     for (uint32_t i = 0; row != NULL && i < count; i++) row[order[i].client] = i;
@@ -662,7 +663,7 @@ void ls_trace_table(const ls_trace *t, ls_text *table)
 ls_trace_counts ls_trace_count(const ls_trace *t)
 {
     ls_trace_counts counts = {.events = t->event_count};
-    for (uint32_t i = 0; i < t->life_count; i++) counts.lives += t->lives[i].known;
+    for (uint32_t i = 0; i < t->life_count; i++) counts.lives += t->lives[i].shown;
     for (uint32_t i = 0; i < t->event_count; i++) {
         const event *e = &t->events[i];
         counts.attempts += e->kind == EVENT_ATTEMPT;

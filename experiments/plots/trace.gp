@@ -24,7 +24,8 @@ set yrange [rows-0.4:-0.6] noextend
 set autoscale xfixmin
 set autoscale xfixmax
 set style fill solid 1.0 noborder
-set key outside below center horizontal maxrows 2 samplen 1.5 width 1
+set bmargin at screen 150.0/height
+set key center center at screen 0.5,48.0/height horizontal maxrows 4 samplen 1.5 width 1
 plot for [i=1:7] data using (is(i) ? column("begin_s") : NaN):(column("row")):(column("begin_s")):(column("end_s")): \
     (column("row")-0.32):(column("row")+0.32) with boxxyerror fillcolor rgb colour[i] linecolor rgb colour[i] title name[i], \
   data using (is(8) ? column("begin_s") : NaN):(column("row")-0.42):(column("end_s")-column("begin_s")):(0) \

@@ -29,7 +29,7 @@ enum { OUTCOME_NONE = 0, OUTCOME_FENCED = LS_ATTEMPT_PROVED + 1, OUTCOME_CRASHED
 static const char *const outcome_names[] = {
     [OUTCOME_NONE] = "", [LS_ATTEMPT_WON] = "won", [LS_ATTEMPT_LOST] = "lost", [LS_ATTEMPT_THROTTLED] = "throttled",
     [LS_ATTEMPT_ABORTED] = "aborted", [LS_ATTEMPT_PROVED] = "proved", [OUTCOME_FENCED] = "fenced", [OUTCOME_CRASHED] = "crashed",
-    [OUTCOME_IN_FLIGHT] = "in flight", [OUTCOME_CALLED_OFF] = "called off"};
+    [OUTCOME_IN_FLIGHT] = "in flight", [OUTCOME_CALLED_OFF] = "called off"}; /* by the policy after its look */
 
 static const char *const change_names[] = {
     [LS_SIGHT_STARTED] = "started", [LS_SIGHT_PAUSED] = "paused", [LS_SIGHT_RESUMED] = "resumed", [LS_SIGHT_CRASHED] = "crashed",
@@ -68,7 +68,7 @@ typedef struct life {
     uint32_t tag; /* of the request under way */
     int64_t attempt_begin_ns, wait_until_ns;
     int64_t heard_ns; /* the last reply to a request of an attempt */
-    bool known, shown, attempting, asking, fenced; /* shown: something of it was kept */
+    bool known, shown, attempting, asking, fenced, crashed; /* shown: something of it was kept */
 } life;
 
 struct ls_trace {
@@ -366,11 +366,16 @@ static void see(void *context, const ls_sight *s)
     case LS_SIGHT_REPLY: see_reply(t, l, s); return;
     case LS_SIGHT_ACTION: see_action(t, l, s); return;
     case LS_SIGHT_CREATED: see_effect(t, l, s); return;
-    case LS_SIGHT_ENDED: end_all(t, l, l->fenced ? OUTCOME_FENCED : OUTCOME_CRASHED, s->now_ns); return;
+    case LS_SIGHT_ENDED:
+        end_all(t, l, l->fenced ? OUTCOME_FENCED : l->crashed ? OUTCOME_CRASHED : OUTCOME_CALLED_OFF, s->now_ns);
+        return;
     case LS_SIGHT_STARTED:
     case LS_SIGHT_PAUSED:
     case LS_SIGHT_RESUMED:
-    case LS_SIGHT_CRASHED: see_change(t, s); return;
+    case LS_SIGHT_CRASHED:
+        l->crashed = l->crashed || s->kind == LS_SIGHT_CRASHED;
+        see_change(t, s);
+        return;
     case LS_SIGHT_MEASURING:
     case LS_SIGHT_MEASURED: return;
     }

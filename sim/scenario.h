@@ -184,7 +184,7 @@ typedef struct ls_timeline {
 
 /* What happens to the producers of a run. A client is one life of a producer, one machine. */
 typedef enum ls_sight_kind {
-    LS_SIGHT_STARTED = 1, /* a life begins; of batches.law open nothing is told, its machines live for one attempt */
+    LS_SIGHT_STARTED = 1, /* a life begins; not told with batches.law open, where a client's machines live for one attempt each */
     LS_SIGHT_REQUEST,     /* it sends a request */
     LS_SIGHT_REPLY,       /* it hears a reply; what it makes of that follows */
     LS_SIGHT_ACTION,      /* it joined, published, was fenced, ended an attempt, or wishes to be woken */
@@ -192,7 +192,7 @@ typedef enum ls_sight_kind {
     LS_SIGHT_PAUSED,
     LS_SIGHT_RESUMED,
     LS_SIGHT_CRASHED,
-    LS_SIGHT_ENDED,       /* it is over: crashed or fenced */
+    LS_SIGHT_ENDED,       /* it is over: crashed, fenced, or (batches.law open) gone after its one attempt */
     LS_SIGHT_MEASURING,   /* of nobody: the measured time begins */
     LS_SIGHT_MEASURED     /* of nobody: it has ended */
 } ls_sight_kind;

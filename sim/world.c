@@ -865,6 +865,7 @@ static ls_result step(ls_world *w, uint32_t client, const ls_event *event)
         if (result != LS_OK) return result;
     }
     if (attempt_ended && is_open(w)) { /* tried once, and is gone */
+        tell_change(w, LS_SIGHT_ENDED, client, event->now_ns);
         ls_producer_clear(&m->machine);
         m->in_use = false;
         m->next_free = w->first_free;

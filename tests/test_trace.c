@@ -5,6 +5,7 @@
  */
 #include "experiments/trace.h"
 #include "experiments/folder.h"
+#include "sim/fuzz_world.h"
 #include "tests/scenarios.h"
 #include "tests/suite.h"
 
@@ -371,6 +372,20 @@ static void test_mishaps(void)
     drop(&t);
 }
 
+/* Random worlds with all faults, reclaimers among them. */
+static void test_random_worlds(void)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        ls_scenario s;
+        ls_error error;
+        CU_ASSERT_EQUAL_FATAL(ls_fuzz_draw(seed, &s, &error), LS_OK);
+        if (s.world != LS_WORLD_COMMIT) continue;
+        traced t = check(&s);
+        CU_ASSERT(t.counts.puts > 0);
+        drop(&t);
+    }
+}
+
 /* Arrivals "open" use one machine after another on a track. */
 static void test_open_arrivals(void)
 {
@@ -483,6 +498,7 @@ LS_SUITE(trace,
          {"a put proved by a later attempt", test_proved},
          {"crowds under five policies: shape, ends, metrics", test_crowds},
          {"crashes, zombies, lingering puts: the same", test_mishaps},
+         {"random worlds: the same", test_random_worlds},
          {"open arrivals", test_open_arrivals},
          {"the pilot run leaves no trace", test_pilot_run},
          {"same seed, same bytes", test_same_bytes},

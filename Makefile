@@ -135,7 +135,7 @@ promises: $(PROGRAM) ## the protocol's promises in 20,000 random worlds with fau
 
 strangers: $(PROGRAM) ## install into an empty folder and build against it; run every command of the documents
 	tests/install.sh $(BUILD)
-	tests/docs.sh $(PROGRAM) docs/tutorial.md docs/results.md
+	tests/docs.sh $(PROGRAM) docs/tutorial.md docs/results.md docs/trace.md
 
 asan: ## the test suites under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory -j$(JOBS) test BUILD=build/asan OPTIMISE='-O1 -g' \

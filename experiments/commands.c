@@ -49,7 +49,7 @@ const ls_command *const *ls_commands(uint32_t *count)
 {
     static const ls_command *const commands[] = {
         &ls_command_demo, &ls_command_run, &ls_command_compare, &ls_command_plot,
-        &ls_command_results, &ls_command_export, &ls_command_merge, &ls_command_series, &ls_command_fuzz,
+        &ls_command_results, &ls_command_export, &ls_command_merge, &ls_command_series, &ls_command_trace, &ls_command_fuzz,
         &ls_command_explore, &ls_command_tune,
         &ls_command_policies, &ls_command_presets, &ls_command_keys, &ls_command_metrics,
         &ls_command_produce, &ls_command_consume, &ls_command_inspect, &ls_command_fsck,

@@ -15,6 +15,7 @@ extern const ls_command ls_command_results;
 extern const ls_command ls_command_export;
 extern const ls_command ls_command_merge;
 extern const ls_command ls_command_series;
+extern const ls_command ls_command_trace;
 extern const ls_command ls_command_tune;
 extern const ls_command ls_command_calibrate;
 extern const ls_command ls_command_validate;

@@ -36,7 +36,7 @@ static ls_result run_script(const char *settings, const char *script, ls_error *
     return ls_fail(error, LS_ERROR_IO, "gnuplot failed on %s; its own message stands above", script);
 }
 
-static ls_result draw(const char *folder, const char *script, const char *data, const char *output, const char *title, ls_error *error)
+ls_result ls_gnuplot_draw(const char *folder, const char *script, const char *data, const char *output, const char *title, ls_error *error)
 {
     ls_text settings = {0};
     set_variable(&settings, "set datafile separator tab; set loadpath ", folder);
@@ -66,7 +66,7 @@ ls_result ls_gnuplot_table(const char *folder, const char *name, const char *ste
         ls_text output = {0};
         ls_text_format(&output, "%s-%s%s", stem, name, suffixes[i]);
         result = output.failed ? ls_fail(error, LS_ERROR_MEMORY, "out of memory")
-                               : draw(folder, script.bytes, data.bytes, output.bytes, title, error);
+                               : ls_gnuplot_draw(folder, script.bytes, data.bytes, output.bytes, title, error);
         ls_text_free(&output);
     }
     ls_text_free(&script);

@@ -10,4 +10,7 @@
 ls_result ls_gnuplot_table(const char *folder, const char *name, const char *stem, const ls_text *table, const char *title,
                            ls_error *error);
 
+/* Runs a script of the same kind on a table that is there already, for one picture; prints its path. Errors likewise. */
+ls_result ls_gnuplot_draw(const char *folder, const char *script, const char *data, const char *output, const char *title, ls_error *error);
+
 #endif

@@ -186,6 +186,35 @@ typedef struct ls_timeline {
     double step_s;
 } ls_timeline;
 
+/* What happens to the producers of a run. A client is one life of a producer, one machine. */
+typedef enum ls_sight_kind {
+    LS_SIGHT_STARTED = 1, /* a life begins; not told with batches.law open, where a client's machines live for one attempt each */
+    LS_SIGHT_REQUEST,     /* it sends a request */
+    LS_SIGHT_REPLY,       /* it hears a reply; what it makes of that follows */
+    LS_SIGHT_ACTION,      /* it joined, published, was fenced, ended an attempt, or wishes to be woken */
+    LS_SIGHT_CREATED,     /* a version that it put took effect in the store; it may be over by then, or paused */
+    LS_SIGHT_PAUSED,
+    LS_SIGHT_RESUMED,
+    LS_SIGHT_CRASHED,
+    LS_SIGHT_ENDED,       /* it is over: crashed, fenced, or (batches.law open) gone after its one attempt */
+    LS_SIGHT_MEASURING,   /* of nobody: the measured time begins */
+    LS_SIGHT_MEASURED     /* of nobody: it has ended */
+} ls_sight_kind;
+
+/* One such thing. What is pointed to is borrowed during the call, and NULL where the kind has no use for it. */
+typedef struct ls_sight {
+    ls_sight_kind kind;
+    bool measured;    /* within the measured time: so the metrics count it */
+    int64_t now_ns;
+    uint32_t client;
+    uint32_t producer; /* UINT32_MAX where the life is over */
+    const struct ls_producer *machine; /* as it stands now; NULL where the life is over */
+    const ls_store_request *request;
+    const ls_store_reply *reply;
+    const ls_action *action;
+    const ls_manifest *created;
+} ls_sight;
+
 /* Who watches a run from outside; any function may be NULL. */
 typedef struct ls_simulation_watcher {
     void *context;
@@ -196,6 +225,8 @@ typedef struct ls_simulation_watcher {
     /* Each request before it is sent. It may be changed: so a test plants a defect that the checks must find. What the request
      * refers to stays the request's own (a manifest that is replaced must be released, the new one be a reference). */
     ls_result (*request)(void *context, uint32_t producer, ls_store_request *request);
+    /* What producers do, in order of time, of the run that counts (not of a pilot run that looks for the end of the transient). */
+    void (*sight)(void *context, const ls_sight *sight);
 } ls_simulation_watcher;
 
 /* The same, watched. */

@@ -396,6 +396,7 @@ static ls_result simulate_commits(const ls_scenario *scenario, uint64_t seed, ui
         goto done;
     }
     ls_world_watch_storage(s.world, stored_bytes, &s);
+    if (watcher != NULL && warm_up_s == NULL) ls_world_watch(s.world, watcher->sight, watcher->context);
     if (ls_world_initial(s.world) != NULL) {
         outcome = ls_store_model_install_manifest(s.store, ls_world_initial(s.world));
         if (outcome != LS_OK) {

@@ -120,6 +120,8 @@ struct ls_world {
     uint32_t node_count;
     ls_world_probe probe;
     void *probe_context;
+    void (*sight)(void *context, const ls_sight *sight);
+    void *sight_context;
     uint32_t first_free;
     uint32_t *turn; /* oracle: ring of producers in order of asking */
     uint32_t turn_head, turn_count, turn_holder;
@@ -372,6 +374,12 @@ void ls_world_watch_storage(ls_world *w, ls_world_probe probe, void *context)
     w->probe_context = context;
 }
 
+void ls_world_watch(ls_world *w, void (*sight)(void *context, const ls_sight *sight), void *context)
+{
+    w->sight = sight;
+    w->sight_context = context;
+}
+
 const double *ls_world_step_series(const ls_world *w)
 {
     return w->step_series;
@@ -409,6 +417,22 @@ uint32_t ls_world_producer(const ls_world *w, uint32_t client)
     if (client < w->count) return client;
     if (station_of(w, client) != NO_CLIENT) return w->count + station_of(w, client);
     return life_of(w, client) == NULL ? NO_CLIENT : life_of(w, client)->producer;
+}
+
+/* Tells who watches; in most runs nobody does. */
+static void tell(const ls_world *w, ls_sight sight)
+{
+    if (w->sight == NULL) return;
+    const member *m = sight.client == NO_CLIENT ? NULL : life_of(w, sight.client);
+    sight.producer = m == NULL ? NO_CLIENT : m->producer;
+    sight.machine = m == NULL ? NULL : &m->machine;
+    sight.measured = w->measuring;
+    w->sight(w->sight_context, &sight);
+}
+
+static void tell_change(const ls_world *w, ls_sight_kind kind, uint32_t client, int64_t now_ns)
+{
+    tell(w, (ls_sight){.kind = kind, .now_ns = now_ns, .client = client});
 }
 
 /* --- the oracle: producers take turns in the order in which they asked, one attempt in flight ----------------------- */
@@ -593,6 +617,7 @@ static ls_result end_life(ls_world *w, uint32_t client, int64_t now_ns)
     member *m = life_of(w, client);
     origin *o = &w->origins[m->producer];
     uint32_t producer = m->producer;
+    tell_change(w, LS_SIGHT_ENDED, client, now_ns);
     clear_life(m);
     if (client >= w->count) {
         ls_free(m);
@@ -615,6 +640,7 @@ static ls_result crash(ls_world *w, uint32_t client, int64_t now_ns)
 {
     origin *o = &w->origins[life_of(w, client)->producer];
     w->sum.crashes++;
+    tell_change(w, LS_SIGHT_CRASHED, client, now_ns);
     if (o->client == client && o->crashed_ns == LS_NEVER_NS) o->crashed_ns = now_ns;
     return end_life(w, client, now_ns);
 }
@@ -679,6 +705,7 @@ static ls_result start_life(ls_world *w, uint32_t producer, int64_t now_ns)
     m->alive = true;
     o->client = client;
     o->lives++;
+    tell_change(w, LS_SIGHT_STARTED, client, now_ns);
     ls_event event = {.kind = LS_EVENT_START, .now_ns = now_ns};
     return step(w, client, &event);
 }
@@ -727,6 +754,7 @@ static ls_result send(ls_world *w, uint32_t client, const ls_store_request *requ
         return LS_OK;
     }
     count_request(w, request);
+    tell(w, (ls_sight){.kind = LS_SIGHT_REQUEST, .now_ns = now_ns, .client = client, .request = request});
     ls_result result = w->driver.submit(w->driver.context, client, request);
     if (result == LS_OK && commits && crashes_at(w, client, LS_CRASH_AFTER_PUT_SENT, now_ns)) m->crashing = true;
     return result;
@@ -738,6 +766,9 @@ static ls_result carry_out(ls_world *w, uint32_t client, const ls_actions *actio
     const member *m = life_of(w, client);
     for (uint32_t i = 0; i < actions->count && result == LS_OK; i++) {
         const ls_action *action = &actions->item[i];
+        if (action->kind != LS_ACTION_REQUEST) {
+            tell(w, (ls_sight){.kind = LS_SIGHT_ACTION, .now_ns = now_ns, .client = client, .action = action});
+        }
         switch (action->kind) {
         case LS_ACTION_REQUEST:
             if (m->crashing) drop_request(&action->request);
@@ -870,6 +901,7 @@ static ls_result step(ls_world *w, uint32_t client, const ls_event *event)
         if (result != LS_OK) return result;
     }
     if (attempt_ended && is_open(w)) { /* tried once, and is gone */
+        tell_change(w, LS_SIGHT_ENDED, client, event->now_ns);
         ls_producer_clear(&m->machine);
         m->in_use = false;
         m->next_free = w->first_free;
@@ -998,6 +1030,7 @@ static ls_result pause_producer(ls_world *w, uint32_t producer, int64_t now_ns)
     uint32_t client = w->origins[producer].client;
     if (client == NO_CLIENT || faults_are_over(w, now_ns) || life_of(w, client)->paused) return LS_OK;
     life_of(w, client)->paused = true;
+    tell_change(w, LS_SIGHT_PAUSED, client, now_ns);
     ls_result result = set_timer(w, now_ns + ls_nanoseconds(faults->pause_s), TIMER_RESUME, client);
     if (result != LS_OK || faults->takeover_s <= 0 || faults->takeover_s >= faults->pause_s) return result;
     return set_timer(w, now_ns + ls_nanoseconds(faults->takeover_s), TIMER_TAKEOVER, client);
@@ -1022,6 +1055,7 @@ static ls_result resume(ls_world *w, uint32_t client, int64_t now_ns)
 {
     member *m = life_of(w, client);
     m->paused = false;
+    tell_change(w, LS_SIGHT_RESUMED, client, now_ns);
     deferred *waiting = m->waiting;
     uint32_t count = m->waiting_count;
     m->waiting = NULL;
@@ -1061,6 +1095,7 @@ static ls_result look_for_end(ls_world *w, int64_t now_ns)
 static ls_result begin_drain(ls_world *w, int64_t now_ns)
 {
     w->measuring = false;
+    tell_change(w, LS_SIGHT_MEASURED, NO_CLIENT, now_ns);
     if (w->trainer != NULL) ls_trainer_calm(w->trainer);
     if (w->reclaimers != NULL) ls_reclaimers_calm(w->reclaimers);
     w->stored_end = w->probe == NULL ? NAN : w->probe(w->probe_context);
@@ -1171,6 +1206,7 @@ ls_result ls_world_begin(ls_world *w)
 
 static ls_result start_member(ls_world *w, uint32_t index, int64_t now_ns)
 {
+    tell_change(w, LS_SIGHT_STARTED, index, now_ns);
     if (!w->scenario->producers.established) {
         ls_event event = {.kind = LS_EVENT_START, .now_ns = now_ns};
         return step(w, index, &event); /* arrivals begin when it has joined */
@@ -1223,6 +1259,7 @@ static ls_result crew_timer(ls_world *w, int64_t now_ns, uint32_t kind, uint32_t
 static ls_result begin_measuring(ls_world *w, int64_t now_ns)
 {
     w->measuring = true;
+    tell_change(w, LS_SIGHT_MEASURING, NO_CLIENT, now_ns);
     if (w->trainer != NULL) ls_trainer_measure_from(w->trainer, now_ns);
     if (w->reclaimers != NULL) ls_reclaimers_measure_from(w->reclaimers);
     return LS_OK;
@@ -1311,6 +1348,7 @@ ls_result ls_world_reply(ls_world *w, int64_t now_ns, uint32_t client, const ls_
                         !ls_producer_tag_is_upload(reply->tag);
         if (lost_put) w->sum.lost_put_bytes += ls_manifest_encoded_bytes(machine->attempt);
     }
+    tell(w, (ls_sight){.kind = LS_SIGHT_REPLY, .now_ns = now_ns, .client = client, .reply = reply});
     ls_event event = {.kind = LS_EVENT_REPLY, .now_ns = now_ns, .reply = reply};
     ls_result result = step(w, client, &event);
     m = life_of(w, client);
@@ -1336,6 +1374,7 @@ ls_result ls_world_created(ls_world *w, int64_t now_ns, uint32_t client, const l
     const ls_manifest *before = w->head;
     w->sees_effects = true;
     if (late_winner(w, manifest)) return LS_OK;
+    tell(w, (ls_sight){.kind = LS_SIGHT_CREATED, .now_ns = now_ns, .client = client, .created = manifest});
     w->head = ls_manifest_retain(manifest);
     ls_manifest_release(before);
     if (note_creation(w, now_ns, client, ls_manifest_version(manifest)) != LS_OK) return LS_ERROR_MEMORY;

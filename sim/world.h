@@ -61,6 +61,9 @@ bool ls_world_link(const ls_world *world, uint32_t client, uint32_t *link, doubl
 typedef double (*ls_world_probe)(void *context);
 void ls_world_watch_storage(ls_world *world, ls_world_probe probe, void *context);
 
+/* Has everything that happens to producers told to a function, in order of time. */
+void ls_world_watch(ls_world *world, void (*sight)(void *context, const ls_sight *sight), void *context);
+
 /* Beside ls_world_series, of the same length: training steps that ended in each step of time; bytes stored at its end. */
 const double *ls_world_step_series(const ls_world *world);
 const double *ls_world_stored_series(const ls_world *world);

@@ -2,7 +2,7 @@
 # Installs what this project needs and is not there yet, through apt (Debian, Ubuntu), and says what it does.
 #
 #   setup.sh build    compiler, libraries, gnuplot: for `make all` and `make figures`
-#   setup.sh check    that, and what only the tests need: clang with its fuzzer runtime, a real S3 server, a browser, sqlite3
+#   setup.sh check    that, and what only the tests need: clang with its fuzzer runtime, a real S3 server, a browser, sqlite3, a Slurm
 #   setup.sh paper    what build needs, and LaTeX: for `make paper`
 #   setup.sh list     only prints the packages
 #
@@ -11,7 +11,8 @@ set -euo pipefail
 
 build_packages=(gcc make pkg-config libc6-dev libcurl4-openssl-dev libsqlite3-dev libgsl-dev libcjson-dev
                 libcunit1-dev libexpat1-dev libssl-dev gnuplot-nox ca-certificates)
-check_packages=(clang libclang-rt-dev curl openssl radosgw ceph-mon ceph-osd chromium sqlite3)
+check_packages=(clang libclang-rt-dev curl openssl radosgw ceph-mon ceph-osd chromium sqlite3
+                slurmctld slurmd slurm-client munge parallel procps)
 paper_packages=(texlive-latex-base texlive-latex-recommended)
 
 case "${1:-}" in

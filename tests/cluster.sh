@@ -46,7 +46,11 @@ size_spec() {
 }
 
 hash_of() { "$LAKESTREAM" results hash "$1"; }
-stored() { sqlite3 "file:$1?mode=ro" 'SELECT count(*) FROM runs' 2> /dev/null || echo 0; }
+# 0 for a file that is not there yet; a writer is waited for.
+stored() {
+  [[ -s $1 ]] || { echo 0; return; }
+  sqlite3 -cmd '.timeout 5000' "file:$1?mode=ro" 'SELECT count(*) FROM runs' 2> /dev/null || echo 0
+}
 
 # The program that works on a shard into this folder: its worker has the same words; the oldest is the parent.
 process_of() { pgrep -o -f -- "^$LAKESTREAM run .* -o $1/shard-$2\.db( |\$)" || true; } # folder shard

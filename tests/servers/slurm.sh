@@ -76,7 +76,7 @@ listening() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 #   ReturnToService     a node that was away comes back by itself
 #   SlurmctldParameters, SlurmdParameters   the machine is what the file says, whatever the kernel shows of it
 #   SchedulerParameters, batch_sched_delay  a test should not wait for a scheduler that looks every half minute
-#   cred_expire         a requeued job waits this long and a second, two minutes by default
+#   cred_expire         a requeued job waits this long, two minutes by default; 5 s is the least
 #   KillWait            seconds between SIGTERM and SIGKILL when a job is requeued
 configuration() {
   local user
@@ -89,7 +89,7 @@ SlurmdPort=$((port + 1))
 SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/munge
-AuthInfo=socket=$folder/munge.socket,cred_expire=3
+AuthInfo=socket=$folder/munge.socket,cred_expire=5
 CredType=cred/munge
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation=$folder/state

@@ -4,6 +4,7 @@
 # Usage: cluster.sh PROGRAM. Nothing is skipped: what cannot run is a failure. Takes a minute or two.
 # Exit status 0: all of it held. 1: something did not; the folder with everything is kept and named. 2: wrong usage.
 set -euo pipefail
+export LC_ALL=C # decimal points
 
 [[ $# -eq 1 ]] || { sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 LAKESTREAM=$(realpath "$1")
@@ -14,9 +15,9 @@ shards=8
 spec=$place/cluster.json
 
 leave() {
-  local code=$?
-  # Only what was started here: by its working folder, or by its job.
-  [[ -z ${background:-} ]] || kill "$background" 2> /dev/null || true
+  local code=$? process
+  # What still runs names this folder in its command line; nobody else's does.
+  for process in $(pgrep -f -- "$place/" || true); do kill "$process" 2> /dev/null || true; done
   "$source/tests/servers/slurm.sh" stop "$place/slurm" || code=1
   if ((code == 0)); then rm -rf "$place"; else echo "cluster: FAILED; everything is in $place" >&2; fi
   exit "$code"
@@ -68,7 +69,7 @@ kill_half() { # folder shard runs-before
   local process
   await_half "$@"
   process=$(process_of "$1" "$2")
-  [[ -n $process ]] && kill -9 "$process" || fail "shard $2 was done before it could be killed"
+  if [[ -z $process ]] || ! kill -9 "$process"; then fail "shard $2 was done before it could be killed"; fi
   echo "cluster: shard $2 killed with $(stored "$1/shard-$2.db") runs stored"
 }
 
@@ -100,7 +101,6 @@ under_parallel() {
   background=$!
   kill_half "$folder" 6 "$(stored "$folder/shard-6.db")"
   wait "$background" || code=$?
-  background=
   ((code == 0)) || fail "parallel.sh, taken up, gave $code"
   [[ $(grep -c 'stored before' "$place/parallel-2.log") == 2 ]] || fail "other shards than 3 and 6 ran again"
   expect_taken_up "$place/parallel-2.log" 3
@@ -135,7 +135,8 @@ refusals() {
   cp "$place/parallel/shard-5.db" "$place/wrong.db"
   sqlite3 "$place/wrong.db" "UPDATE metrics SET value = value + 1 WHERE name = 'queue_wait_mean_s' AND run = (SELECT min(id) FROM runs)"
   "$LAKESTREAM" merge "$place/parallel/all.db" "$place/wrong.db" > "$place/refusal.log" 2>&1 || code=$?
-  ((code == 1)) && grep -q 'queue_wait_mean_s is .* here and .* there' "$place/refusal.log" || fail "a contradiction gave $code"
+  ((code == 1)) || fail "a contradiction gave $code"
+  grep -q 'queue_wait_mean_s is .* here and .* there' "$place/refusal.log" || fail "the contradiction is not named"
   expect_same "$place/parallel/all.db" "a contradiction refused"
   code=0
   "$LAKESTREAM" merge "$place/part.db" "$place"/parallel/shard-[1-46-8].db --spec "$spec" --shards 8 > "$place/missing.log" || code=$?

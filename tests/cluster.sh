@@ -38,12 +38,14 @@ write_spec() {
 SPEC
 }
 
-# So long that a shard takes some four seconds here: it stores once a second, and must be killed between two stores.
+# So long that a shard takes some three seconds of processor time: it stores once a second, and must be killed between two stores.
+# Not of wall time: what else the machine does now may be over later.
 size_spec() {
-  local wall
-  write_spec 20000
-  wall=$("$LAKESTREAM" run "$spec" --shard "1/$shards" -o "$place/size.db" -j 1 --json | sed 's/.*"wall_s"://; s/}.*//')
-  write_spec "$(awk -v wall="$wall" 'BEGIN { printf "%d", 20000 * 4 / (wall > 0.001 ? wall : 0.001) + 1 }')"
+  local TIMEFORMAT=%U used
+  write_spec 50000
+  { time "$LAKESTREAM" run "$spec" --shard "1/$shards" -o "$place/size.db" -j 1 > "$place/size.log" 2>&1; } 2> "$place/size"
+  used=$(< "$place/size")
+  write_spec "$(awk -v used="$used" 'BEGIN { printf "%d", 50000 * 3 / (used > 0.01 ? used : 0.01) }')"
 }
 
 hash_of() { "$LAKESTREAM" results hash "$1"; }

@@ -186,3 +186,34 @@ ls_result ls_invariants_acknowledged(ls_invariants *invariants, uint64_t produce
                    " are committed; the newest version says %" PRIu64, producer, source_end,
                    row == NULL ? 0 : row->next_source_offset);
 }
+
+/* The step under which the newest version names an object; false when it names it nowhere. */
+static bool find_step(const ls_manifest *head, const ls_key *key, uint64_t *step)
+{
+    for (*step = ls_manifest_trim_step(head); *step < ls_manifest_end_step(head); (*step)++) {
+        ls_entry entry;
+        if (ls_manifest_entry(head, *step, &entry) && entry.producer == key->number && entry.epoch == key->epoch &&
+            entry.sequence == key->sequence) {
+            return true;
+        }
+    }
+    return false;
+}
+
+ls_result ls_invariants_deleted(const ls_invariants *invariants, const ls_key *key, uint64_t protected_step, ls_error *error)
+{
+    const ls_manifest *head = invariants->head;
+    if (head == NULL) return LS_OK;
+    if (key->kind == LS_OBJECT_MANIFEST && key->number == ls_manifest_version(head)) {
+        return ls_fail(error, LS_ERROR_VIOLATED, "I8: version %" PRIu64 " is deleted; it is the newest", key->number);
+    }
+    uint64_t step;
+    if (key->kind != LS_OBJECT_DATA || !find_step(head, key, &step)) return LS_OK;
+    if (step >= ls_manifest_low_watermark(head)) {
+        return ls_fail(error, LS_ERROR_VIOLATED, "I8: the batch of step %" PRIu64 " is deleted; the watermark is %" PRIu64, step,
+                       ls_manifest_low_watermark(head));
+    }
+    if (step < protected_step) return LS_OK;
+    return ls_fail(error, LS_ERROR_VIOLATED, "I8: the batch of step %" PRIu64 " is deleted; a checkpoint or a pinned reader needs all from step %"
+                   PRIu64 " on", step, protected_step);
+}

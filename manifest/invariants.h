@@ -10,7 +10,9 @@
  *       stays closed until a higher epoch reopens it
  *   I6  no entry names an object that is absent or of another size (asked of the driver)
  *   I7  what was acknowledged is in the newest version, and by I4 and I5 stays
- * Consumers, checkpoints and deletion add theirs where those machines are.
+ *   I8  what is deleted is needed by nobody: never the newest version; never a batch that it names at or above the low watermark, nor one at
+ *       or above the least step that a kept checkpoint or a pinned reader protects (the driver knows that step)
+ * Consumers and checkpoints add theirs where those machines are.
  */
 #ifndef LS_INVARIANTS_H
 #define LS_INVARIANTS_H
@@ -40,6 +42,10 @@ void ls_invariants_clear(ls_invariants *invariants);
 /* A version was created in the store (or is the first one seen). LS_ERROR_VIOLATED with the invariant's number, the version
  * and both values when a promise is broken; the checker then keeps its head. */
 ls_result ls_invariants_created(ls_invariants *invariants, const ls_manifest *created, ls_error *error);
+
+/* The object `key` was deleted, or is about to be. protected_step: the least step that a checkpoint somebody was told is durable, and
+ * that is kept, or a reader who pinned what he reads, still needs; UINT64_MAX: none. Names of other kinds are never in question. */
+ls_result ls_invariants_deleted(const ls_invariants *invariants, const ls_key *key, uint64_t protected_step, ls_error *error);
 
 /* A producer was told that its source offsets below source_end are committed. */
 ls_result ls_invariants_acknowledged(ls_invariants *invariants, uint64_t producer, uint64_t source_end, ls_error *error);

@@ -34,7 +34,8 @@ enum {
     LS_MUTANT_CHECKPOINT_EARLY = 21,    /* acknowledged when the put is sent */
     LS_MUTANT_PIN_UNCHECKED = 22,       /* acknowledged without a look at the watermark */
     LS_MUTANT_STEPS_REUSED = 23,        /* a trim renumbers what remains */
-    LS_MUTANT_ANNOUNCE_NOTHING = 24     /* batches go without the watermark being announced */
+    LS_MUTANT_ANNOUNCE_NOTHING = 24,    /* batches go without the watermark being announced */
+    LS_MUTANT_DELETE_PAST_BOUND = 25    /* one batch more than the checkpoints allow */
 };
 
 #endif

@@ -540,7 +540,8 @@ static bool next_checkpoint(ls_reclaimer *r, ls_delete_report *next)
 static bool next_batch(ls_reclaimer *r, ls_delete_report *next)
 {
     ls_entry entry;
-    if (r->next_step >= r->bound || !ls_manifest_entry(r->known, r->next_step, &entry)) return false;
+    uint64_t end = r->bound + (LS_MUTANT_IS(LS_MUTANT_DELETE_PAST_BOUND) ? 1 : 0);
+    if (r->next_step >= end || !ls_manifest_entry(r->known, r->next_step, &entry)) return false;
     *next = (ls_delete_report){.key = ls_key_data(entry.producer, entry.epoch, entry.sequence),
                                .bytes = entry.size_bytes,
                                .step = r->next_step++,

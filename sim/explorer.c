@@ -19,8 +19,20 @@
  *   a get of a version, or of a batch, that exists, in worlds where nothing is deleted: its answer is fixed already. The machine
  *                       whose request it is can be given nothing in between but a batch or STOP, which commute with the list or probe
  *                       before it just as well, or a crash, which is the same as one before that list.
+ *   a put of a version whose name is taken for ever: it is lost, and the search that follows may be served at any later point.
+ * A put that nobody awaits and whose name is taken for ever is forgotten.
  * And of several deletes of one reclaimer in flight the oldest goes first: they have different names, and a reader sees at most one of them
  * at a time. tests/explore/test_explore.c holds the reduced search to the whole one: same verdict, and the planted bugs are found.
+ *
+ * What is forgotten (config.reduced, whole versions found by list, no late winner under a deleted name). The state table then describes a
+ * state by what can still make a difference:
+ *   an older version that a machine holds   the next search replaces it by the newest one, which a list after any older version finds alike
+ *   all versions but the newest one         nobody reads them but who has asked for one already; that one is described
+ *   version numbers                         count from the newest one (not where floors name them)
+ *   attempt numbers                         a row's is the last of the incarnation that made it, or is not: nothing else is asked
+ *   entries below every live consumer's cursor, where nobody deletes or goes back    what they were was checked when they were committed
+ *   a lost attempt, a dead machine, a finished producer                              wholly
+ * That a machine's copy belongs to the history is seen by its address: versions are shared objects. What does not belong is described whole.
  *
  * Reclaimers. Each makes one round. A version's name that was deleted may be won again by a put that lingered; what it holds is then no
  * part of the history, and nobody may build on it. A delete is judged when it takes effect: never the newest version, never a batch
@@ -316,14 +328,257 @@ static void add_consumer(hash *h, const ls_consumer *c)
                (uint64_t)c->started << 3 | (uint64_t)c->stopped << 4 | (uint64_t)c->stopping << 5);
 }
 
-static void add_reclaimer(hash *h, const ls_reclaimer *r)
+/* --- the shorter description of a state (config.reduced): see "What is forgotten" above ------------------------------- */
+
+/* Whether `w` is described in the short way: machines then read the newest version whole and nothing else, and every version that
+ * there is belongs to the history. */
+static bool forgets(const world *w)
+{
+    if (!w->config->reduced || w->config->layout != LS_LAYOUT_FULL || w->config->discovery != LS_DISCOVERY_LIST) return false;
+    for (uint32_t i = 0; i < w->version_count; i++) {
+        if (w->after[i]) return false;
+    }
+    return true;
+}
+
+static bool deletes_may_come(const world *w)
+{
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *m = &w->machines[i];
+        if (m->kind == RECLAIMER && !m->dead && m->reclaimer.phase != LS_RECLAIMER_STOPPED) return true;
+    }
+    for (uint32_t i = 0; i < w->flight_count; i++) {
+        if (w->in_flight[i].request.operation == LS_DELETE) return true;
+    }
+    return false;
+}
+
+/* A put of this version will find the name taken, whatever else happens. */
+static bool is_taken_for_ever(const world *w, uint64_t version)
+{
+    return version >= 1 && version <= w->version_count && !w->gone[version - 1] && !deletes_may_come(w);
+}
+
+typedef enum standing { STANDS_NOWHERE = 0, STANDS_HEAD, STANDS_OLDER, STANDS_APART } standing;
+
+static standing standing_of(const world *w, const ls_manifest *manifest)
+{
+    uint64_t version = manifest == NULL ? 0 : ls_manifest_version(manifest);
+    if (version == 0) return STANDS_NOWHERE;
+    if (version > w->version_count || w->version[version - 1] != manifest) return STANDS_APART;
+    return version == w->version_count ? STANDS_HEAD : STANDS_OLDER;
+}
+
+/* A version's number as it matters: its distance from the newest; in a lake that reclaims the number, for floors bear it. */
+static uint64_t place(const world *w, uint64_t version)
+{
+    if (version == 0 || w->config->reclaimers > 0) return version;
+    return (uint64_t)w->version_count + 2 - version;
+}
+
+/* The attempt of a row's commit matters in so far as the incarnation that made it still takes it for its last. */
+static bool is_last_attempt(const world *w, const ls_commit_id *commit)
+{
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *m = &w->machines[i];
+        if (m->kind != PRODUCER || m->dead || m->producer.incarnation != commit->incarnation) continue;
+        return m->producer.attempt_number == commit->attempt;
+    }
+    return false;
+}
+
+static void add_row(hash *h, const world *w, const ls_row *row)
+{
+    add(h, row->producer);
+    add(h, row->next_source_offset);
+    add(h, row->last_commit.incarnation);
+    add(h, 4 * (uint64_t)row->epoch + 2 * (uint64_t)row->closed + is_last_attempt(w, &row->last_commit));
+}
+
+static void add_entries(hash *h, const ls_manifest *manifest, uint64_t first, uint64_t end)
+{
+    for (uint64_t at = first; at < end; at++) {
+        ls_entry entry;
+        if (!ls_manifest_entry(manifest, at, &entry)) continue;
+        add(h, at);
+        add(h, entry.producer);
+        add(h, (uint64_t)entry.epoch << 32 | entry.sequence);
+        add(h, entry.source_begin);
+        add(h, entry.source_end);
+        add(h, entry.size_bytes);
+    }
+}
+
+static void add_content(hash *h, const world *w, const ls_manifest *manifest)
+{
+    add(h, ls_manifest_end_step(manifest));
+    add(h, ls_manifest_trim_step(manifest));
+    add(h, ls_manifest_low_watermark(manifest));
+    for (uint32_t i = 0; i < ls_manifest_row_count(manifest); i++) add_row(h, w, ls_manifest_row(manifest, i));
+}
+
+/* A version that a machine holds or a request carries. The newest one is described with the world. */
+static void add_version(hash *h, const world *w, const ls_manifest *manifest)
+{
+    standing stands = standing_of(w, manifest);
+    add(h, (uint64_t)stands << 1 | (manifest == NULL));
+    if (stands == STANDS_NOWHERE || stands == STANDS_HEAD) return;
+    add(h, place(w, ls_manifest_version(manifest)));
+    add_content(h, w, manifest);
+    uint64_t first = ls_manifest_trim_step(manifest), end = ls_manifest_end_step(manifest);
+    if (stands == STANDS_OLDER) {
+        if (w->config->reclaimers > 0) add_entries(h, manifest, first, end);
+        return;
+    }
+    const ls_manifest *head = w->checker.head;
+    uint64_t head_end = head == NULL ? 0 : ls_manifest_end_step(head);
+    bool continues = head != NULL && first <= head_end && end >= head_end &&
+                     ls_manifest_chain(manifest, head_end) == ls_manifest_chain(head, head_end);
+    if (continues) {
+        add_entries(h, manifest, head_end, end);
+    } else { /* it contradicts the history: then all of both matters */
+        add(h, ls_manifest_chain(manifest, end));
+        add(h, head == NULL ? 0 : ls_manifest_chain(head, head_end));
+    }
+}
+
+static void add_search_placed(hash *h, const world *w, const ls_search *search)
+{
+    add(h, place(w, search->known));
+    add(h, place(w, search->candidate));
+    add(h, search->missing);
+    add(h, place(w, search->probed));
+    add(h, search->floor << 1 | search->asks_floor);
+}
+
+/* The version that a machine has asked for. */
+static void add_reading(hash *h, const world *w, uint64_t version)
+{
+    add(h, place(w, version));
+    if (version >= 1 && version <= w->version_count && !w->gone[version - 1]) add_version(h, w, w->version[version - 1]);
+}
+
+static void add_attempt(hash *h, const world *w, const ls_producer *p)
+{
+    uint64_t version = ls_manifest_version(p->attempt);
+    bool is_stored = standing_of(w, p->attempt) != STANDS_APART;
+    add(h, p->doubtful_version == version);
+    if (!is_stored && is_taken_for_ever(w, version)) return; /* lost, whatever it holds */
+    add(h, place(w, version));
+    add(h, p->attempt_batches);
+    const ls_row *row = ls_manifest_row(p->attempt, ls_manifest_find_slot(p->attempt, p->producer));
+    if (row != NULL) add_row(h, w, row);
+    if (is_stored || standing_of(w, p->known) != STANDS_HEAD) add_version(h, w, p->attempt);
+}
+
+static void add_doubt(hash *h, const world *w, const ls_producer *p)
+{
+    bool is_past = w->config->reclaimers == 0 && p->doubtful_version >= 1 && p->doubtful_version <= w->version_count;
+    add(h, is_past ? UINT64_MAX : place(w, p->doubtful_version));
+}
+
+static void add_producer_short(hash *h, const world *w, const ls_producer *p)
+{
+    add(h, p->producer);
+    add(h, p->incarnation);
+    add(h, (uint64_t)p->phase << 8 | p->end);
+    if (p->phase == LS_PRODUCER_STOPPED) return;
+    bool is_stale = standing_of(w, p->known) == STANDS_OLDER;
+    bool confirms_known = p->phase == LS_PRODUCER_CONFIRMING && !p->confirms_put;
+    if (is_stale && !confirms_known) add(h, UINT64_MAX); /* the next search replaces it */
+    else add_version(h, w, p->known);
+    if (p->phase == LS_PRODUCER_PUTTING || (p->phase == LS_PRODUCER_CONFIRMING && p->confirms_put)) add_attempt(h, w, p);
+    if (p->phase == LS_PRODUCER_FINDING && !is_stale) add_search_placed(h, w, &p->search);
+    if (p->phase == LS_PRODUCER_READING) add_reading(h, w, p->search.candidate);
+    add_doubt(h, w, p);
+    add(h, p->first_sequence);
+    add(h, p->source_begin);
+    add(h, p->epoch);
+    add(h, p->slot);
+    add(h, p->ring_count);
+    add(h, p->ready_count);
+    add(h, p->uploads_started);
+    add(h, p->uploads_to_repeat);
+    add(h, (uint64_t)p->joined | (uint64_t)p->stopping << 1 | (uint64_t)p->settling << 2 | (uint64_t)p->confirms_put << 3);
+    for (uint32_t i = 0; i < p->ring_count; i++) {
+        const ls_batch *batch = &p->batches[(p->first_sequence + i) & (p->ring_capacity - 1)];
+        add(h, batch->source_end);
+        add(h, batch->size_bytes);
+        add(h, batch->state);
+    }
+}
+
+static void add_consumer_short(hash *h, const world *w, const ls_consumer *c)
+{
+    add(h, c->cursor);
+    add(h, (uint64_t)c->finding | (uint64_t)c->reading << 1 | (uint64_t)c->confirming << 2 | (uint64_t)c->started << 3 |
+               (uint64_t)c->stopped << 4 | (uint64_t)c->stopping << 5);
+    if (c->stopped) return;
+    bool is_stale = standing_of(w, c->known) == STANDS_OLDER;
+    if (is_stale) { /* its entries are the newest version's too */
+        add(h, ls_manifest_end_step(c->known));
+        add(h, ls_manifest_trim_step(c->known));
+    } else {
+        add_version(h, w, c->known);
+    }
+    add_version(h, w, c->unconfirmed);
+    if (c->finding && !is_stale) add_search_placed(h, w, &c->search);
+    if (c->reading) add_reading(h, w, c->search.candidate);
+    if (c->confirming) add(h, place(w, c->search.candidate));
+    add(h, c->fetch_end);
+    for (uint64_t s = c->cursor; s < c->fetch_end; s++) {
+        const ls_fetch *fetch = &c->fetch[s % LS_CONSUMER_WINDOW_MAX];
+        add(h, (uint64_t)fetch->state << 32 | fetch->entry.epoch);
+        add(h, fetch->entry.producer);
+        add(h, fetch->entry.sequence);
+        add(h, fetch->entry.source_begin);
+        add(h, fetch->slice.bytes);
+    }
+}
+
+/* The first step of the newest version whose entry anybody may still ask for. */
+static uint64_t first_step_wanted(const world *w)
+{
+    const ls_manifest *head = w->checker.head;
+    if (w->config->rewinds > 0 || w->config->reclaimers > 0) return ls_manifest_trim_step(head);
+    uint64_t first = ls_manifest_end_step(head);
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *m = &w->machines[i];
+        if (m->kind == CONSUMER && !m->dead && !m->consumer.stopped && m->consumer.cursor < first) first = m->consumer.cursor;
+    }
+    return first;
+}
+
+static void add_store_short(hash *h, const world *w)
+{
+    const ls_manifest *head = w->checker.head;
+    add(h, w->config->reclaimers > 0 ? w->version_count : w->version_count > 0);
+    for (uint64_t v = 1; v <= w->version_count; v++) {
+        if (w->gone[v - 1]) add(h, v);
+    }
+    if (head == NULL) return;
+    add_content(h, w, head);
+    add_entries(h, head, first_step_wanted(w), ls_manifest_end_step(head));
+}
+
+/* In either description. */
+static void add_held(hash *h, const world *w, const ls_manifest *manifest)
+{
+    if (forgets(w)) add_version(h, w, manifest);
+    else add_manifest(h, manifest);
+}
+
+static void add_reclaimer(hash *h, const world *w, const ls_reclaimer *r)
 {
     add(h, (uint64_t)r->phase << 16 | (uint64_t)r->goal << 8 | r->end);
     add(h, r->incarnation);
     if (r->phase == LS_RECLAIMER_STOPPED) return;
-    add_manifest(h, r->known);
-    add_manifest(h, r->attempt);
-    if (r->phase == LS_RECLAIMER_FINDING || r->phase == LS_RECLAIMER_READING) add_search(h, &r->search);
+    add_held(h, w, r->known);
+    add_held(h, w, r->attempt);
+    if (r->phase == LS_RECLAIMER_FINDING || r->phase == LS_RECLAIMER_READING) {
+        add_search(h, &r->search);
+        if (forgets(w) && r->phase == LS_RECLAIMER_READING) add_reading(h, w, r->search.candidate);
+    }
     for (uint64_t i = 0; i < r->mark_count; i++) {
         add(h, r->marks[i].number);
         add(h, r->marks[i].step << 8 | (uint64_t)r->marks[i].kind << 1 | r->marks[i].kept);
@@ -344,18 +599,39 @@ static void add_reclaimer(hash *h, const ls_reclaimer *r)
     add(h, (uint64_t)r->awaiting << 2 | (uint64_t)r->more << 1 | r->stopping);
 }
 
-static void add_checkpointer(hash *h, const ls_checkpointer *c)
+static void add_checkpointer(hash *h, const world *w, const ls_checkpointer *c)
 {
     add(h, (uint64_t)c->phase << 8 | c->config.kind);
     add(h, c->config.step);
     if (c->phase == LS_CHECKPOINTER_STOPPED) return;
-    add_manifest(h, c->known);
-    if (c->phase == LS_CHECKPOINTER_FINDING || c->phase == LS_CHECKPOINTER_READING) add_search(h, &c->search);
+    add_held(h, w, c->known);
+    if (c->phase == LS_CHECKPOINTER_FINDING || c->phase == LS_CHECKPOINTER_READING) {
+        add_search(h, &c->search);
+        if (forgets(w) && c->phase == LS_CHECKPOINTER_READING) add_reading(h, w, c->search.candidate);
+    }
     add(h, c->key.number);
     add(h, c->greatest);
 }
 
-static void add_machine(hash *h, const machine *m)
+static void add_machine_short(hash *h, const world *w, const machine *m)
+{
+    add(h, (uint64_t)m->kind << 1 | m->dead);
+    if (m->dead) return;
+    bool is_over = m->kind == PRODUCER && m->producer.phase == LS_PRODUCER_STOPPED;
+    add(h, (uint64_t)m->master << 40 | (uint64_t)m->ended << 5 | (uint64_t)m->pinned << 4);
+    if (!is_over) add(h, (uint64_t)m->next_batch << 8 | (uint64_t)m->superseded << 1 | (uint64_t)m->stop_given << 2);
+    switch (m->kind) {
+    case PRODUCER: add_producer_short(h, w, &m->producer); break;
+    case CONSUMER:
+        if (w->checkpoints > 0) add(h, m->saved);
+        add_consumer_short(h, w, &m->consumer);
+        break;
+    case RECLAIMER: add_reclaimer(h, w, &m->reclaimer); break;
+    case CHECKPOINTER: add_checkpointer(h, w, &m->checkpointer); break;
+    }
+}
+
+static void add_machine(hash *h, const world *w, const machine *m)
 {
     add(h, (uint64_t)m->kind << 56 | (uint64_t)m->master << 40 | (uint64_t)m->next_batch << 8 | (uint64_t)m->ended << 5 |
                (uint64_t)m->pinned << 4 | (uint64_t)m->superseded << 1 | (uint64_t)m->dead | (uint64_t)m->stop_given << 2);
@@ -366,8 +642,8 @@ static void add_machine(hash *h, const machine *m)
         add(h, m->saved);
         add_consumer(h, &m->consumer);
         break;
-    case RECLAIMER: add_reclaimer(h, &m->reclaimer); break;
-    case CHECKPOINTER: add_checkpointer(h, &m->checkpointer); break;
+    case RECLAIMER: add_reclaimer(h, w, &m->reclaimer); break;
+    case CHECKPOINTER: add_checkpointer(h, w, &m->checkpointer); break;
     }
 }
 
@@ -384,6 +660,33 @@ static hash flight_hash(const flight *f)
     add(&h, r->body_bytes);
     add_manifest(&h, r->manifest);
     add_manifest(&h, r->known);
+    return h;
+}
+
+/* A list of versions above the one its sender knows, when that is no longer the newest: any of those finds the same. */
+static bool is_stale_list(const world *w, const flight *f)
+{
+    if (f->owner == NOBODY || f->request.operation != LS_LIST || f->request.key.kind != LS_OBJECT_MANIFEST) return false;
+    const machine *m = &w->machines[f->owner];
+    const ls_manifest *known = m->kind == PRODUCER ? m->producer.known : m->kind == CONSUMER ? m->consumer.known : NULL;
+    return known != NULL && standing_of(w, known) == STANDS_OLDER && f->request.key.number == ls_manifest_version(known);
+}
+
+static hash flight_hash_short(const world *w, const flight *f)
+{
+    hash h = {7, 8};
+    const ls_store_request *r = &f->request;
+    add(&h, f->owner);
+    add(&h, (uint64_t)r->operation << 8 | (uint64_t)r->range << 4 | (uint64_t)r->if_absent);
+    add(&h, (uint64_t)r->key.kind << 32 | r->key.epoch);
+    bool is_described = f->owner != NOBODY && r->manifest != NULL && w->machines[f->owner].kind == PRODUCER &&
+                        w->machines[f->owner].producer.attempt == r->manifest;
+    if (is_described || is_stale_list(w, f)) return h;
+    add(&h, r->key.kind == LS_OBJECT_MANIFEST ? place(w, r->key.number) : r->key.number);
+    add(&h, r->key.sequence);
+    add(&h, r->range_bytes);
+    if (r->key.kind != LS_OBJECT_MANIFEST) add(&h, r->body_bytes);
+    add_version(&h, w, r->manifest);
     return h;
 }
 
@@ -429,26 +732,37 @@ static uint64_t oldest_read(const world *w)
     return oldest == 0 ? 1 : oldest;
 }
 
+static void add_versions(hash *h, const world *w)
+{
+    uint64_t oldest = oldest_read(w);
+    add(h, w->version_count);
+    for (uint64_t v = 1; v <= w->version_count; v++) {
+        if (w->gone[v - 1]) add(h, v);
+        else if (v >= oldest || w->after[v - 1]) add_manifest(h, w->version[v - 1]);
+    }
+}
+
 /* Objects and requests are sets: their hashes are added up, so that their order makes no difference. */
 static hash world_hash(const world *w)
 {
     hash h = {3, 4}, sum = {0, 0};
     add(&h, (uint64_t)w->checkpoints << 40 | (uint64_t)w->rewinds << 32 | (uint64_t)w->crashes << 24 | (uint64_t)w->zombies << 16 |
                 (uint64_t)w->ambiguous << 8 | w->lingering);
-    add(&h, w->version_count);
     add(&h, w->newest_auto);
     for (uint32_t i = 0; i < w->promise_count; i++) {
         add(&h, w->promises[i].number);
         add(&h, w->promises[i].step << 8 | w->promises[i].kind);
     }
-    uint64_t oldest = oldest_read(w);
-    for (uint64_t v = 1; v <= w->version_count; v++) {
-        if (w->gone[v - 1]) add(&h, v);
-        else if (v >= oldest || w->after[v - 1]) add_manifest(&h, w->version[v - 1]);
+    bool is_short = forgets(w);
+    add(&h, is_short);
+    if (is_short) add_store_short(&h, w);
+    else add_versions(&h, w);
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        if (is_short) add_machine_short(&h, w, &w->machines[i]);
+        else add_machine(&h, w, &w->machines[i]);
     }
-    for (uint32_t i = 0; i < w->machine_count; i++) add_machine(&h, &w->machines[i]);
     for (uint32_t i = 0; i < w->flight_count; i++) {
-        hash f = flight_hash(&w->in_flight[i]);
+        hash f = is_short ? flight_hash_short(w, &w->in_flight[i]) : flight_hash(&w->in_flight[i]);
         sum.a += f.a;
         sum.b += f.b;
     }
@@ -631,6 +945,10 @@ static ls_result step(world *w, uint32_t index, const ls_event *event, ls_error 
             if (acted != LS_OK) result = acted;
         }
         if (result != LS_OK) return result;
+        if (m->kind == CONSUMER && m->consumer.cursor != next_step) {
+            return ls_fail(error, LS_ERROR_VIOLATED, "a consumer passed from step %" PRIu64 " to step %" PRIu64 " and handed nothing on",
+                           next_step, m->consumer.cursor);
+        }
         int64_t wake_ns = wake_of(m);
         bool due = m->kind == RECLAIMER || m->kind == CHECKPOINTER ? wake_ns != LS_NEVER_NS : wake_ns <= 0;
         if (!due) return LS_OK;
@@ -763,31 +1081,21 @@ static ls_result put_effect(world *w, ls_store_request *request, ls_reply_status
     return LS_OK;
 }
 
-/* A batch that the newest version names is about to go: is it below the watermark and below everything that was promised? The
- * rule keeps the newest auto checkpoint and every pinned one. */
-static ls_result judge_deletion(const world *w, const ls_key *key, ls_error *error)
+/* The least step that somebody was promised. The rule keeps the newest auto checkpoint and every pinned one. */
+static uint64_t protected_step(const world *w)
 {
-    const ls_manifest *head = w->checker.head;
-    uint64_t end = head == NULL ? 0 : ls_manifest_end_step(head);
-    for (uint64_t at = head == NULL ? 0 : ls_manifest_trim_step(head); at < end; at++) {
-        ls_entry entry;
-        if (!ls_manifest_entry(head, at, &entry) || entry.producer != key->number || entry.epoch != key->epoch ||
-            entry.sequence != key->sequence) {
-            continue;
-        }
-        if (at >= ls_manifest_low_watermark(head)) {
-            return ls_fail(error, LS_ERROR_VIOLATED, "the batch of step %" PRIu64 " is deleted; the watermark is %" PRIu64, at,
-                           ls_manifest_low_watermark(head));
-        }
-        for (uint32_t i = 0; i < w->promise_count; i++) {
-            const promise *p = &w->promises[i];
-            bool holds = ls_checkpoint_is_pinned(p->kind) || p->number == w->newest_auto;
-            if (!holds || at < p->step) continue;
-            return ls_fail(error, LS_ERROR_VIOLATED, "the batch of step %" PRIu64 " is deleted; a checkpoint of step %" PRIu64
-                           " that is kept was called durable", at, p->step);
-        }
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < w->promise_count; i++) {
+        const promise *p = &w->promises[i];
+        bool holds = ls_checkpoint_is_pinned(p->kind) || p->number == w->newest_auto;
+        if (holds && p->step < least) least = p->step;
     }
-    return LS_OK;
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *m = &w->machines[i];
+        bool reads = m->kind == CONSUMER && m->pinned && !m->dead && !m->consumer.stopped;
+        if (reads && m->consumer.cursor < least) least = m->consumer.cursor;
+    }
+    return least;
 }
 
 static ls_result delete_effect(world *w, const ls_store_request *request, ls_reply_status *status, ls_error *error)
@@ -795,16 +1103,13 @@ static ls_result delete_effect(world *w, const ls_store_request *request, ls_rep
     const ls_key *key = &request->key;
     *status = LS_REPLY_OK;
     if (key->kind == LS_OBJECT_MANIFEST) {
-        if (key->number == w->version_count) {
-            return ls_fail(error, LS_ERROR_VIOLATED, "version %" PRIu64 " is deleted; it is the newest", key->number);
-        }
         if (key->number >= 1 && key->number < w->version_count) w->gone[key->number - 1] = true;
-        return LS_OK;
+        return ls_invariants_deleted(&w->checker, key, UINT64_MAX, error);
     }
     for (uint32_t i = 0; i < w->object_count; i++) {
         if (ls_key_compare(&w->objects[i].key, key) != 0) continue;
         w->objects[i] = w->objects[--w->object_count];
-        return key->kind == LS_OBJECT_DATA ? judge_deletion(w, key, error) : LS_OK;
+        return ls_invariants_deleted(&w->checker, key, protected_step(w), error);
     }
     return LS_OK;
 }
@@ -962,6 +1267,7 @@ static bool is_prompt(const world *w, const flight *f)
 {
     const ls_store_request *r = &f->request;
     if (f->owner == NOBODY) return false;
+    if (r->operation == LS_PUT && r->key.kind == LS_OBJECT_MANIFEST) return is_taken_for_ever(w, r->key.number);
     if (r->operation == LS_PUT) return r->key.kind == LS_OBJECT_DATA && !w->config->orphans;
     if (r->operation == LS_GET && r->key.kind == LS_OBJECT_MANIFEST) {
         return w->config->reclaimers == 0 && r->key.number >= 1 && r->key.number <= w->version_count;
@@ -1087,7 +1393,17 @@ static ls_result crash(world *w, uint32_t index, ls_error *error)
     return LS_OK;
 }
 
-static ls_result carry_out(world *w, uint32_t code, ls_error *error)
+/* Forgets the puts nobody awaits that can have no effect any more. */
+static void drop_futile_flights(world *w)
+{
+    for (uint32_t i = w->flight_count; i-- > 0;) {
+        const flight *f = &w->in_flight[i];
+        bool is_put = f->owner == NOBODY && f->request.operation == LS_PUT && f->request.key.kind == LS_OBJECT_MANIFEST;
+        if (is_put && is_taken_for_ever(w, f->request.key.number)) drop_flight(w, i);
+    }
+}
+
+static ls_result carry_out_move(world *w, uint32_t code, ls_error *error)
 {
     uint32_t index = index_of(code);
     machine *m = &w->machines[index];
@@ -1108,6 +1424,13 @@ static ls_result carry_out(world *w, uint32_t code, ls_error *error)
         return start_producer(w, m->producer.producer, error);
     default: return serve(w, move_of(code), index, error);
     }
+}
+
+static ls_result carry_out(world *w, uint32_t code, ls_error *error)
+{
+    ls_result result = carry_out_move(w, code, error);
+    if (result == LS_OK && w->config->reduced) drop_futile_flights(w);
+    return result;
 }
 
 /* Nothing moves any more: is everything done? */
@@ -1188,10 +1511,37 @@ typedef struct frame {
 } frame;
 
 typedef struct search {
-    table states;
+    table states, outcomes;
     frame *stack;
     uint32_t depth, capacity;
 } search;
+
+/* What an end says of everybody, in either description. */
+static hash outcome_of(const world *w)
+{
+    hash h = {9, 10};
+    const ls_manifest *head = w->checker.head;
+    add(&h, head != NULL);
+    if (head != NULL) {
+        add(&h, ls_manifest_end_step(head));
+        add(&h, ls_manifest_trim_step(head));
+        add(&h, ls_manifest_low_watermark(head));
+        for (uint32_t i = 0; i < ls_manifest_row_count(head); i++) {
+            const ls_row *row = ls_manifest_row(head, i);
+            add(&h, row->producer);
+            add(&h, row->next_source_offset);
+            add(&h, row->last_commit.incarnation);
+            add(&h, 2 * (uint64_t)row->epoch + row->closed);
+        }
+    }
+    for (uint32_t i = 0; i < w->machine_count; i++) {
+        const machine *m = &w->machines[i];
+        add(&h, (uint64_t)m->kind << 2 | (uint64_t)m->ended << 1 | m->dead);
+        if (m->kind == PRODUCER && !m->dead) add(&h, m->producer.end);
+        if (m->kind == CONSUMER && !m->dead) add(&h, m->consumer.cursor);
+    }
+    return h;
+}
 
 static void pop(search *s)
 {
@@ -1295,6 +1645,11 @@ static ls_result advance(search *s, ls_explorer_result *result, ls_error *error)
                 top->next = 0; /* the path ends before this state's transitions */
                 return keep_path(s, result);
             }
+            hash outcome = outcome_of(top->world);
+            bool is_new;
+            if (table_add(&s->outcomes, outcome, &is_new) != LS_OK) return LS_ERROR_MEMORY;
+            if (is_new) result->outcomes_digest += outcome.a ^ outcome.b;
+            result->outcomes = s->outcomes.count;
         }
         pop(s);
         return LS_OK;
@@ -1358,6 +1713,7 @@ ls_result ls_explore(const ls_explorer_config *config, ls_explorer_progress prog
     while (s.depth > 0) pop(&s);
     ls_free(s.stack);
     ls_free(s.states.slot);
+    ls_free(s.outcomes.slot);
     return done;
 }
 

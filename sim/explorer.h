@@ -6,8 +6,9 @@
  * acknowledgement; where nothing can move any more, everybody must have finished and everything be published.
  *
  * Exactness. Two states are taken for one if their hashes agree; with n states the chance that this ever hides one is below
- * n^2 / 2^129. Two reductions are made, argued in explorer.c: a request's effect and its reply are one transition, and a
- * timer that is due fires at once.
+ * n^2 / 2^129. Two reductions are always made, argued in explorer.c: a request's effect and its reply are one transition, and a
+ * timer that is due fires at once. `reduced` adds those that are told there, and holds them to the search without them by the
+ * set of outcomes.
  */
 #ifndef LS_EXPLORER_H
 #define LS_EXPLORER_H
@@ -48,6 +49,8 @@ typedef struct ls_explorer_result {
     uint64_t states;      /* different ones */
     uint64_t transitions; /* carried out */
     uint64_t ends;        /* states in which nothing moves any more */
+    uint64_t outcomes;    /* different ones of those, seen as: how far the lake has come, and how each machine ended */
+    uint64_t outcomes_digest; /* the same number for the same set of outcomes */
     uint32_t depth;       /* of the longest path; of the counterexample when violated */
     uint32_t *path;       /* counterexample: transition codes; owned, freed by ls_explorer_result_clear */
     uint32_t path_length;

@@ -164,7 +164,7 @@ static void draw_training(uint64_t seed, ls_scenario *s)
     s->reclaim.grace_s = chance(random, 0.5) ? 0 : between(random, 0.1, 5);
     s->reclaim.keep_versions = 1 + ls_random_below(random, 4);
     s->reclaim.delete_concurrency = 1 + ls_random_below(random, 8);
-    s->reclaim.clock_skew_s = chance(random, 0.3) ? between(random, -10, 10) : 0;
+    s->reclaim.clock_skew_s = chance(random, 0.3) ? between(random, 0.1, 10) * (chance(random, 0.5) ? 1 : -1) : 0;
     if (chance(random, 0.5)) s->faults.trainer_crash_rate_per_s = between(random, 0.02, 0.3);
     if (chance(random, 0.5)) s->faults.reclaimer_crash_rate_per_s = between(random, 0.02, 0.5);
 }

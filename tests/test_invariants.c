@@ -135,5 +135,31 @@ static void test_acknowledged(void)
     ls_manifest_release(head);
 }
 
-LS_SUITE(invariants, {"each invariant is named", test_each_invariant}, {"mistakes of a rebase", test_rebase_mistakes},
+/* Version 5 names steps 0 and 1; the watermark is 1: step 0 may go unless somebody needs it, step 1 may not. */
+static void test_deleted(void)
+{
+    world w;
+    world_init(&w);
+    w.parts.low_watermark = 1;
+    ls_manifest *head = build(&w);
+    ls_invariants invariants;
+    ls_error error;
+    ls_key first = ls_key_data(1, 2, 0), second = ls_key_data(1, 2, 1), orphan = ls_key_data(1, 1, 0);
+    ls_key newest = ls_key_manifest(5), older = ls_key_manifest(4), floor = ls_key_floor(5);
+    ls_invariants_init(&invariants, LS_CHECK_NEW, NULL, NULL);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &first, 0, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_invariants_created(&invariants, head, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &first, UINT64_MAX, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &first, 1, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &first, 0, &error), LS_ERROR_VIOLATED);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &second, UINT64_MAX, &error), LS_ERROR_VIOLATED);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &orphan, 0, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &newest, UINT64_MAX, &error), LS_ERROR_VIOLATED);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &older, UINT64_MAX, &error), LS_OK);
+    CU_ASSERT_EQUAL(ls_invariants_deleted(&invariants, &floor, UINT64_MAX, &error), LS_OK);
+    ls_invariants_clear(&invariants);
+    ls_manifest_release(head);
+}
+
+LS_SUITE(invariants, {"deletes spare what is needed", test_deleted}, {"each invariant is named", test_each_invariant}, {"mistakes of a rebase", test_rebase_mistakes},
          {"objects must exist", test_objects_must_exist}, {"acknowledged is committed", test_acknowledged})

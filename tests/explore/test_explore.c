@@ -106,7 +106,7 @@ static void test_memory(void)
     CU_ASSERT_EQUAL(got, LS_OK);
 }
 
-/* The reduced search and the whole one come to the same verdict; the reduced one visits fewer states. */
+/* The reduced search and the whole one come to the same verdict and the same set of outcomes; the reduced one visits fewer states. */
 static void test_reduction(void)
 {
     static const ls_explorer_config worlds[] = {
@@ -115,6 +115,8 @@ static void test_reduction(void)
         {.producers = 1, .batches = 2, .ambiguous = 1},
         {.producers = 1, .batches = 1, .crashes = 1, .ambiguous = 1},
         {.producers = 1, .batches = 1, .zombies = 1},
+        {.producers = 1, .batches = 2, .lingering = 1},
+        {.producers = 2, .batches = 1, .consumers = 1},
         {.producers = 1, .batches = 1, .consumers = 1, .reclaimers = 1, .checkpoints = 1},
     };
     for (uint32_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++) {
@@ -126,6 +128,8 @@ static void test_reduction(void)
         CU_ASSERT_TRUE(reduced.exhausted);
         CU_ASSERT_TRUE(reduced.states < whole.states);
         CU_ASSERT_TRUE(reduced.ends > 0 && reduced.ends <= whole.ends);
+        CU_ASSERT_EQUAL(reduced.outcomes, whole.outcomes);
+        CU_ASSERT_EQUAL(reduced.outcomes_digest, whole.outcomes_digest);
         ls_explorer_result_clear(&whole);
         ls_explorer_result_clear(&reduced);
     }

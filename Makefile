@@ -119,7 +119,7 @@ paper: ## set up, build, run the experiments if need be and typeset paper/paper.
 	done; if grep -E 'undefined|^Overfull' paper.log >&2; then echo "paper: the lines above must be mended" >&2; exit 1; fi
 	@echo "paper: $(PAPER)/paper.pdf"
 
-check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server
+check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server, a real Slurm
 	@./setup.sh check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(MAKE) --no-print-directory -j$(JOBS) all CC=clang BUILD=build/clang
@@ -136,6 +136,10 @@ promises: $(PROGRAM) ## the protocol's promises in 20,000 random worlds with fau
 strangers: $(PROGRAM) ## install into an empty folder and build against it; run every command of the documents
 	tests/install.sh $(BUILD)
 	tests/docs.sh $(PROGRAM) docs/tutorial.md docs/results.md docs/trace.md
+
+cluster: $(PROGRAM) ## set up a single-node Slurm; a sweep in shards under GNU parallel and a real Slurm, shards killed and taken up
+	@./setup.sh cluster
+	tests/cluster.sh $(PROGRAM)
 
 asan: ## the test suites under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory -j$(JOBS) test BUILD=build/asan OPTIMISE='-O1 -g' \
@@ -243,4 +247,4 @@ install: $(PROGRAM) libraries ## install program, library, headers and manual to
 clean: ## remove everything built
 	rm -rf build
 
-.PHONY: help setup all library libraries strangers test figures paper check asan tsan tidy promises mutants bench fuzz validate-s3 install clean
+.PHONY: help setup all library libraries strangers test figures paper check asan tsan tidy promises cluster mutants bench fuzz validate-s3 install clean

@@ -3,6 +3,7 @@
 #
 #   setup.sh build    compiler, libraries, gnuplot: for `make all` and `make figures`
 #   setup.sh check    that, and what only the tests need: clang with its fuzzer runtime, a real S3 server, a browser, sqlite3
+#   setup.sh cluster  what build needs, Slurm and GNU parallel: for `make cluster`
 #   setup.sh paper    what build needs, and LaTeX: for `make paper`
 #   setup.sh list     only prints the packages
 #
@@ -12,14 +13,16 @@ set -euo pipefail
 build_packages=(gcc make pkg-config libc6-dev libcurl4-openssl-dev libsqlite3-dev libgsl-dev libcjson-dev
                 libcunit1-dev libexpat1-dev libssl-dev gnuplot-nox ca-certificates)
 check_packages=(clang libclang-rt-dev curl openssl radosgw ceph-mon ceph-osd chromium sqlite3)
+cluster_packages=(slurmctld slurmd slurm-client munge parallel procps)
 paper_packages=(texlive-latex-base texlive-latex-recommended)
 
 case "${1:-}" in
   build) wanted=("${build_packages[@]}") ;;
   check) wanted=("${build_packages[@]}" "${check_packages[@]}") ;;
+  cluster) wanted=("${build_packages[@]}" "${cluster_packages[@]}") ;;
   paper) wanted=("${build_packages[@]}" "${paper_packages[@]}") ;;
-  list)  printf '%s\n' "${build_packages[@]}" "${check_packages[@]}" "${paper_packages[@]}"; exit 0 ;;
-  *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  list)  printf '%s\n' "${build_packages[@]}" "${check_packages[@]}" "${cluster_packages[@]}" "${paper_packages[@]}"; exit 0 ;;
+  *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

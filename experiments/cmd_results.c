@@ -1,8 +1,10 @@
 /* cmd_results.c - `lakestream results list|show|hash|delete DB`, `lakestream results diff A B` and `lakestream merge OUT DB...`:
  * what one does with results files beside running and drawing them. Each action is a row of a table. */
 #include "experiments/commands.h"
+#include "experiments/plugin.h"
 #include "experiments/results.h"
 #include "experiments/results_diff.h"
+#include "experiments/runner.h"
 #include "experiments/text.h"
 #include "experiments/tidy.h"
 
@@ -268,17 +270,78 @@ static int run_results(const ls_arguments *arguments)
     return result == LS_OK ? code : ls_report_error(arguments, result, &error);
 }
 
+/* ---- merge ---- */
+
+typedef struct gap_list {
+    const ls_spec *spec;
+    uint32_t shards;
+    uint64_t runs;
+} gap_list;
+
+static ls_result print_gap(void *context, const ls_runner_gap *gap)
+{
+    gap_list *list = context;
+    const ls_spec *spec = list->spec;
+    list->runs += gap->last - gap->first + 1;
+    printf("missing: point %u", gap->point);
+    for (uint32_t k = 0; k < spec->swept_key_count; k++) {
+        printf("%s%s=%s", k == 0 ? " (" : ", ", spec->swept_keys[k], spec->points[gap->point].labels[k]);
+    }
+    printf("%s, replication%s %" PRIu64, spec->swept_key_count > 0 ? ")" : "", gap->first < gap->last ? "s" : "", gap->first);
+    if (gap->first < gap->last) printf(" to %" PRIu64, gap->last);
+    if (list->shards > 0) printf(", shard %u/%u", gap->point % list->shards + 1, list->shards);
+    printf("\n");
+    return LS_OK;
+}
+
+/* Holds the joined file against the spec that the shards were run with. */
+static ls_result check_whole(const ls_arguments *arguments, ls_results *results, int *code, ls_error *error)
+{
+    ls_vocabulary vocabulary = ls_vocabulary_default();
+    ls_spec *spec = NULL;
+    ls_runner_report report = {0};
+    ls_result result =
+        ls_spec_read(ls_argument_text(arguments, "spec"), &vocabulary, ls_argument_flag(arguments, "quick"), &spec, error);
+    if (result != LS_OK) return result;
+    if (ls_argument_given(arguments, "seed")) spec->seed = ls_argument_whole(arguments, "seed");
+    gap_list list = {.spec = spec};
+    if (ls_argument_given(arguments, "shards")) list.shards = (uint32_t)ls_argument_whole(arguments, "shards");
+    ls_runner_config config = {.spec = spec,
+                               .metrics = vocabulary.metrics,
+                               .metric_count = vocabulary.metric_count,
+                               .origin = {ls_plugin_origin(), ls_argument_text(arguments, "backend")},
+                               .results = results,
+                               .shard_count = 1};
+    result = ls_runner_missing(&config, print_gap, &list, &report, error);
+    if (result == LS_OK) {
+        printf("%s: %u points, %" PRIu64 " of %" PRIu64 " runs of program %s: %s\n", spec->name, spec->point_count,
+               report.reused, report.required, config.origin.version, list.runs == 0 ? "whole" : "not whole");
+    }
+    if (result == LS_OK && list.runs > 0) *code = LS_EXIT_CHANGED;
+    ls_spec_free(spec);
+    return result;
+}
+
 static int run_merge(const ls_arguments *arguments)
 {
     ls_error error = {""};
     ls_results *results = NULL;
+    int code = LS_EXIT_DONE;
     ls_result result = ls_results_open(arguments->operands[0], LS_RESULTS_WRITE, &results, &error);
     for (uint32_t i = 1; i < arguments->operand_count && result == LS_OK; i++) {
         result = ls_results_merge(results, arguments->operands[i], &error);
     }
+    if (result == LS_OK && ls_argument_given(arguments, "spec")) result = check_whole(arguments, results, &code, &error);
     ls_results_close(results);
-    return result == LS_OK ? LS_EXIT_DONE : ls_report_error(arguments, result, &error);
+    return result == LS_OK ? code : ls_report_error(arguments, result, &error);
 }
+
+static const ls_command_option merge_options[] = {
+    {"spec", 0, LS_ARGUMENT_TEXT, "FILE", NULL, 0, 0, "name what OUT lacks of this experiment; exit code 4 if anything"},
+    {"shards", 0, LS_ARGUMENT_WHOLE, "N", NULL, 1, 1000000, "with --spec: say which of N shards has to run again"},
+    {"quick", 'q', LS_ARGUMENT_FLAG, NULL, NULL, 0, 0, "with --spec: the shards were run with --quick"},
+    {"seed", 's', LS_ARGUMENT_WHOLE, "SEED", NULL, 0, 9007199254740992.0, "with --spec: the shards were run with --seed"},
+    {"backend", 'b', LS_ARGUMENT_TEXT, "STORE", "sim", 0, 0, "with --spec: the shards were run with --backend"}};
 
 static const ls_command_option options[] = {
     {"experiment", 'e', LS_ARGUMENT_TEXT, "NAME", NULL, 0, 0, "show, delete, diff: this experiment"},
@@ -310,9 +373,20 @@ const ls_command ls_command_results = {
     .option_count = sizeof options / sizeof options[0],
     .run = run_results};
 
-const ls_command ls_command_merge = {.name = "merge",
-                                     .operands = "OUT DB [DB ...]",
-                                     .minimum_operands = 2,
-                                     .maximum_operands = 100000,
-                                     .summary = "Join results files, such as the shards of one experiment, into OUT",
-                                     .run = run_merge};
+const ls_command ls_command_merge = {
+    .name = "merge",
+    .operands = "OUT DB [DB ...]",
+    .minimum_operands = 2,
+    .maximum_operands = 100000,
+    .summary = "Join results files, such as the shards of one experiment, into OUT",
+    .details =
+        "OUT has the hash (`lakestream results hash`) of a run in one piece. Merging a file again changes nothing, so more shards "
+        "may come later.\n"
+        "Exit code 1 when a file contradicts OUT: the same run with other values, the same spec with other points. The first "
+        "contradiction\n"
+        "is named, nothing of that file is added; what came from the files before it stays. With --spec, exit code 4 when OUT lacks "
+        "runs that\n"
+        "the experiment asks for, failed ones included; each is named.",
+    .options = merge_options,
+    .option_count = sizeof merge_options / sizeof merge_options[0],
+    .run = run_merge};

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define APPLICATION_ID 0x4c535452 /* "LSTR" */
@@ -349,6 +350,25 @@ ls_result ls_results_add_experiment(ls_results *results, const ls_spec *spec, in
         result = add_point(results, experiment, i, spec, &point_ids[i], error);
     }
     return finish(results, error, result);
+}
+
+ls_result ls_results_find_points(ls_results *results, const ls_spec *spec, int64_t *point_ids, ls_error *error)
+{
+    ls_result result = LS_OK;
+    for (uint32_t i = 0; i < spec->point_count && result == LS_OK; i++) {
+        sqlite3_stmt *statement = NULL;
+        bool more = false;
+        result = query(results, error, &statement,
+                       "SELECT p.id FROM experiments e JOIN experiment_points x ON x.experiment = e.id JOIN points p"
+                       " ON p.id = x.point WHERE e.name = ? AND e.spec = ? AND e.quick = ? AND e.seed = ?"
+                       " AND x.position = ? AND p.hash = ?",
+                       "ttiiit", spec->name, spec->text, (int64_t)spec->quick, (int64_t)spec->seed, (int64_t)i,
+                       spec->points[i].hash);
+        if (result == LS_OK) result = step(results, error, statement, &more);
+        if (result == LS_OK) point_ids[i] = more ? sqlite3_column_int64(statement, 0) : -1;
+        sqlite3_finalize(statement);
+    }
+    return result;
 }
 
 static ls_result add_metrics(ls_results *results, int64_t run, const ls_metric *metrics, uint32_t metric_count,
@@ -906,15 +926,78 @@ static const char merge_script[] =
     " JOIN other.metrics m ON m.run = o.id;"
     "DROP TABLE matched;";
 
+/* Each finds one contradiction between this file and the other and says it in words; no row: none. Values are compared
+ * exactly: equal programs give equal bits, and of measured runs it cannot be known which is meant. */
+#define SAME_EXPERIMENT "e.name = o.name AND e.spec = o.spec AND e.quick = o.quick AND e.seed = o.seed"
+#define POINT_LIST(schema, experiment)                                                                                 \
+    "(SELECT group_concat(entry) FROM (SELECT x.position || ' ' || p.hash || ' ' || x.labels AS entry"                  \
+    " FROM " schema ".experiment_points x JOIN " schema ".points p ON p.id = x.point"                                   \
+    " WHERE x.experiment = " experiment " ORDER BY x.position))"
+
+static const char *const contradictions[] = {
+    "SELECT 'point ' || substr(p.hash, 1, 12) || ' stands for another scenario there; one of the files is damaged'"
+    " FROM main.points p JOIN other.points q ON q.hash = p.hash WHERE q.resolved <> p.resolved LIMIT 1",
+
+    "SELECT 'experiment ' || e.name || ' has the same spec but another stopping rule, comparison or sweep there; programs that"
+    " read the spec differently made the files' FROM main.experiments e JOIN other.experiments o ON " SAME_EXPERIMENT
+    " WHERE (e.replications, e.compare, e.swept) <> (o.replications, o.compare, o.swept) LIMIT 1",
+
+    "SELECT 'experiment ' || e.name || ' has the same spec but other points there; programs that read the spec differently, or"
+    " with another store model, made the files' FROM main.experiments e JOIN other.experiments o ON " SAME_EXPERIMENT
+    " WHERE " POINT_LIST("main", "e.id") " IS NOT " POINT_LIST("other", "o.id") " LIMIT 1",
+
+    "SELECT 'point ' || substr(hash, 1, 12) || ', seed ' || seed || ', replication ' || replication || ', program ' || version ||"
+    " ', backend ' || backend || ': ' || difference FROM (SELECT p.hash, r.seed, r.replication, r.version, r.backend, coalesce("
+    "  (SELECT m.name || ' is ' || printf('%!.17g', m.value) || ' here and ' || iif(n.value IS NULL, 'absent', printf('%!.17g', n.value)) ||"
+    "   ' there' FROM main.metrics m LEFT JOIN other.metrics n ON n.run = o.id AND n.name = m.name"
+    "   WHERE m.run = r.id AND m.value IS NOT n.value ORDER BY m.name LIMIT 1),"
+    "  (SELECT n.name || ' is absent here and ' || printf('%!.17g', n.value) || ' there' FROM other.metrics n WHERE n.run = o.id"
+    "   AND n.name NOT IN (SELECT name FROM main.metrics WHERE run = r.id) ORDER BY n.name LIMIT 1),"
+    "  CASE WHEN r.events <> o.events THEN r.events || ' events here and ' || o.events || ' there' END) AS difference"
+    " FROM main.runs r JOIN main.points p ON p.id = r.point JOIN other.points q ON q.hash = p.hash"
+    " JOIN other.runs o ON o.point = q.id AND o.seed = r.seed AND o.replication = r.replication AND o.version = r.version"
+    " AND o.backend = r.backend WHERE r.status = 'ok' AND o.status = 'ok')"
+    " WHERE difference IS NOT NULL ORDER BY hash, seed, replication LIMIT 1"};
+
+static ls_result check_contradictions(const ls_results *results, const char *path, ls_error *error)
+{
+    ls_result result = LS_OK;
+    for (size_t i = 0; i < sizeof contradictions / sizeof contradictions[0] && result == LS_OK; i++) {
+        sqlite3_stmt *statement = NULL;
+        bool more = false;
+        result = query(results, error, &statement, contradictions[i], "");
+        if (result == LS_OK) result = step(results, error, statement, &more);
+        if (result == LS_OK && more) {
+            result = ls_fail(error, LS_ERROR_VIOLATED,
+                             "%s contradicts %s: %s. Nothing of it was added; leave out the wrong file, or run it anew", path,
+                             results->path, (const char *)sqlite3_column_text(statement, 0));
+        }
+        sqlite3_finalize(statement);
+    }
+    return result;
+}
+
+/* A glob for the shards easily takes in the file that they are joined into. */
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 ls_result ls_results_merge(ls_results *results, const char *path, ls_error *error)
 {
     ls_results *other = NULL;
+    if (is_same_file(results->path, path)) return LS_OK;
     ls_result result = ls_results_open(path, LS_RESULTS_READ, &other, error); /* checks that it is one of ours */
     ls_results_close(other);
     if (result == LS_OK) result = execute(results, error, "ATTACH ? AS other", "t", path);
     if (result != LS_OK) return result;
     result = begin(results, error);
-    if (result == LS_OK) result = finish(results, error, execute_script(results, error, merge_script));
+    if (result == LS_OK) {
+        result = check_contradictions(results, path, error);
+        if (result == LS_OK) result = execute_script(results, error, merge_script);
+        result = finish(results, error, result);
+    }
     sqlite3_exec(results->database, "DETACH other", NULL, NULL, NULL);
     return result;
 }

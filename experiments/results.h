@@ -61,6 +61,10 @@ typedef struct ls_run_origin {
  * spec->point_count points. */
 ls_result ls_results_add_experiment(ls_results *results, const ls_spec *spec, int64_t *point_ids, ls_error *error);
 
+/* The row ids of a spec's points, -1 for each that the file does not have, or not in this experiment (same name, text, quick
+ * and seed). Changes nothing. */
+ls_result ls_results_find_points(ls_results *results, const ls_spec *spec, int64_t *point_ids, ls_error *error);
+
 /* Stores runs in one transaction. A run that is there already is replaced. */
 ls_result ls_results_add_runs(ls_results *results, const ls_run_origin *origin, const ls_metric *metrics,
                               uint32_t metric_count, const ls_run_record *records, uint32_t count, ls_error *error);
@@ -138,8 +142,11 @@ ls_result ls_results_each_experiment(ls_results *results, ls_results_visit_summa
  * and dates. Of a backend only the part before ':' counts. Equal hashes: the same experiment gave the same bytes. */
 ls_result ls_results_hash(ls_results *results, char hex[LS_DIGEST_HEX_BYTES], ls_error *error);
 
-/* Adds everything that the file at path holds and results does not: joins the shards of one experiment. Runs that both
- * hold keep what results has. */
+/* Adds everything that the file at path holds and results does not: joins the shards of one experiment. All of the file or
+ * nothing of it; merging it again changes nothing. Where a run failed or crashed in one and went well in the other, the
+ * good one stays. LS_ERROR_VIOLATED, with the first of them named, when both hold what must be the same and is not: a good run
+ * (point, seed, replication, version, backend) with other values, the same experiment with other points or another rule,
+ * or a point's hash with another scenario. Runs are told apart by version: a run of another program contradicts nothing. */
 ls_result ls_results_merge(ls_results *results, const char *path, ls_error *error);
 
 /* Called with one name; valid during the call. */

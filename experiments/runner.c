@@ -297,3 +297,40 @@ ls_result ls_runner_run(const ls_runner_config *config, ls_runner_report *report
     ls_free(r.held);
     return result;
 }
+
+/* ---- what is missing ---- */
+
+static ls_result visit_gaps(const runner *r, uint32_t point, ls_runner_visit_gap visit, void *context)
+{
+    ls_result result = LS_OK;
+    uint64_t required = ls_schedule_required(r->schedule, point);
+    for (uint64_t from = 0; from < required && result == LS_OK; from++) {
+        if (ls_schedule_has(r->schedule, point, from)) continue;
+        ls_runner_gap gap = {.point = point, .first = from, .last = from};
+        while (gap.last + 1 < required && !ls_schedule_has(r->schedule, point, gap.last + 1)) gap.last++;
+        result = visit(context, &gap);
+        from = gap.last;
+    }
+    return result;
+}
+
+ls_result ls_runner_missing(const ls_runner_config *config, ls_runner_visit_gap visit, void *context,
+                            ls_runner_report *report, ls_error *error)
+{
+    *report = (ls_runner_report){0};
+    runner r = {.config = config, .report = report, .error = error, .rule_metric = find_metric(config)};
+    r.started_s = now_s();
+    r.schedule = ls_schedule_new(&config->spec->replications, config->spec->point_count);
+    r.point_ids = ls_allocate_array(config->spec->point_count, sizeof *r.point_ids);
+    ls_result result = r.schedule != NULL && r.point_ids != NULL ? LS_OK : out_of_memory(&r);
+    if (result == LS_OK) result = ls_results_find_points(config->results, config->spec, r.point_ids, error);
+    if (result == LS_OK) result = take_up(&r);
+    for (uint32_t i = 0; i < config->spec->point_count && result == LS_OK; i++) {
+        result = visit_gaps(&r, i, visit, context);
+    }
+    if (result == LS_OK) report->reused = ls_schedule_known(r.schedule);
+    report->wall_s = now_s() - r.started_s;
+    ls_schedule_free(r.schedule);
+    ls_free(r.point_ids);
+    return result;
+}

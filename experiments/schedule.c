@@ -178,6 +178,11 @@ bool ls_schedule_settled(const ls_schedule *schedule, uint32_t point)
     return schedule->points[point].prefix == schedule->points[point].required;
 }
 
+bool ls_schedule_has(const ls_schedule *schedule, uint32_t point, uint64_t replication)
+{
+    return known(state_of(&schedule->points[point], replication));
+}
+
 void ls_schedule_progress(const ls_schedule *schedule, uint64_t *required, uint64_t *done)
 {
     *required = schedule->required;

@@ -32,6 +32,9 @@ ls_result ls_schedule_take(ls_schedule *schedule, uint32_t point, uint64_t repli
 uint64_t ls_schedule_required(const ls_schedule *schedule, uint32_t point);
 bool ls_schedule_settled(const ls_schedule *schedule, uint32_t point);
 
+/* Whether that replication of the point was taken, ok or not. */
+bool ls_schedule_has(const ls_schedule *schedule, uint32_t point, uint64_t replication);
+
 /* Sums over all points: required so far, and the complete prefixes of them. When both are equal, everything is settled.
  */
 void ls_schedule_progress(const ls_schedule *schedule, uint64_t *required, uint64_t *done);

@@ -19,7 +19,7 @@ typedef enum ls_result {
     LS_ERROR_INVALID, /* the caller's input (spec, option, argument) is wrong */
     LS_ERROR_IO,      /* file, network or database failed */
     LS_ERROR_LIMIT,   /* a stated limit would be passed */
-    LS_ERROR_VIOLATED /* a protocol invariant does not hold */
+    LS_ERROR_VIOLATED /* a protocol invariant does not hold; results that must be equal are not */
 } ls_result;
 
 /* Returns a short English name of a result, never NULL. */

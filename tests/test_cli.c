@@ -132,6 +132,19 @@ static void test_run_and_compare(void)
     CU_ASSERT_STRING_EQUAL(out.text, hash);
     expect("run @.json -o @shard1.db --shard 1/2", 0, "6 of 6 runs");
     expect("run @.json -o @shard2.db --shard=2/2", 0, "6 of 6 runs");
+    expect("merge @half.db @shard2.db --spec @.json --shards 2", 4,
+           "missing: point 0 (queue.service.law=exponential, ");
+    expect("merge @half.db @shard2.db --spec @.json --shards 2", 4, ", replications 0 to 2, shard 1/2\n");
+    expect("merge @half.db @shard2.db --spec @.json", 4, "cli: 4 points, 6 of 12 runs of program ");
+    expect("merge @half.db @shard1.db --spec @.json", 0, ": whole");
+    expect("merge @half.db @shard1.db @half.db --spec @.json", 0, "12 of 12 runs");
+    expect("merge @half.db @shard1.db --spec @.json --seed 5", 4, "0 of 12 runs");
+    expect("merge @half.db @shard1.db --spec @absent.json", 2, "cannot be read");
+    expect("run @.json -o @whole.db", 0, "12 new");
+    out = run("results hash @whole.db");
+    snprintf(hash, sizeof hash, "%.65s", out.text);
+    out = run("results hash @half.db");
+    CU_ASSERT_STRING_EQUAL(out.text, hash);
     expect("merge @joined.db @shard1.db @shard2.db", 0, "");
     expect("run @.json -o @joined.db", 0, "(0 new, 12 stored before, 0 failed)");
     expect("compare @.db -m queue_wait_mean_s", 0, "queue.service.law against constant");

@@ -301,7 +301,7 @@ static void test_merge(void)
     CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(two, spec, points, NULL), LS_OK);
     add(two, points[3], 3, 3, 6);
     add(two, points[1], 1, 1, 2);
-    add(two, points[0], 0, 55, 55); /* both have it: the first stays */
+    add(two, points[0], 0, 0, 0); /* both have it */
     CU_ASSERT_EQUAL(ls_results_merge(target, ls_test_path("one.db"), &error), LS_OK);
     CU_ASSERT_EQUAL(ls_results_merge(target, ls_test_path("two.db"), &error), LS_OK);
     CU_ASSERT_EQUAL(ls_results_merge(target, ls_test_path("two.db"), &error), LS_OK);
@@ -313,6 +313,75 @@ static void test_merge(void)
     ls_results_close(one);
     ls_results_close(two);
     ls_results_close(target);
+    ls_spec_free(spec);
+}
+
+static ls_result merge_into(const char *name, const char *other, ls_error *error)
+{
+    ls_results *results = NULL;
+    CU_ASSERT_EQUAL_FATAL(ls_results_open(ls_test_path(name), LS_RESULTS_WRITE, &results, error), LS_OK);
+    ls_result result = ls_results_merge(results, ls_test_path(other), error);
+    ls_results_close(results);
+    return result;
+}
+
+/* What `values` differ in must be named, and nothing of the file may have gone in: its good run neither. */
+static void expect_contradiction(double first, double second, const char *named)
+{
+    ls_spec *spec = ls_test_spec(SPEC);
+    int64_t points[4];
+    char before[LS_DIGEST_HEX_BYTES], after[LS_DIGEST_HEX_BYTES];
+    ls_error error = {""};
+    ls_results *one = open_new("ours.db"), *two = open_new("theirs.db");
+    CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(one, spec, points, NULL), LS_OK);
+    add(one, points[0], 7, 1, 2);
+    hash_of(one, before);
+    CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(two, spec, points, NULL), LS_OK);
+    add(two, points[1], 0, 3, 4);
+    add(two, points[0], 7, first, second);
+    CU_ASSERT_EQUAL(merge_into("ours.db", "theirs.db", &error), LS_ERROR_VIOLATED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "replication 7"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, named));
+    hash_of(one, after);
+    CU_ASSERT_STRING_EQUAL(before, after);
+    /* The same run of another program contradicts nothing. */
+    ls_results_close(two);
+    two = open_new("theirs.db");
+    ls_run_origin newer = {"another", origin.backend};
+    ls_run_result result = values(first, second);
+    CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(two, spec, points, NULL), LS_OK);
+    add_of(two, &newer, points[0], 7, LS_RUN_OK, &result);
+    CU_ASSERT_EQUAL(merge_into("ours.db", "theirs.db", &error), LS_OK);
+    ls_results_close(one);
+    ls_results_close(two);
+    ls_spec_free(spec);
+}
+
+static void test_contradictions(void)
+{
+    expect_contradiction(nextafter(1, 2), 2, " is 1.0 here and 1.0000000000000002 there");
+    expect_contradiction(1, NAN, " is 2.0 here and absent there");
+    ls_error error = {""};
+    ls_spec *spec = ls_test_spec(SPEC);
+    int64_t points[4];
+    /* The same spec, read to fewer points. */
+    ls_results *one = open_new("ours.db"), *two = open_new("theirs.db");
+    CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(one, spec, points, NULL), LS_OK);
+    spec->point_count--;
+    CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(two, spec, points, NULL), LS_OK);
+    spec->point_count++;
+    CU_ASSERT_EQUAL(merge_into("ours.db", "theirs.db", &error), LS_ERROR_VIOLATED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "has the same spec but other points there"));
+    CU_ASSERT_EQUAL(merge_into("theirs.db", "ours.db", &error), LS_ERROR_VIOLATED);
+    /* A file into itself. */
+    CU_ASSERT_EQUAL(merge_into("ours.db", "ours.db", &error), LS_OK);
+    /* The same spec, read to another rule. */
+    spec->replications.maximum++;
+    CU_ASSERT_EQUAL_FATAL(ls_results_add_experiment(two, spec, points, NULL), LS_OK);
+    CU_ASSERT_EQUAL(merge_into("ours.db", "theirs.db", &error), LS_ERROR_VIOLATED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "another stopping rule"));
+    ls_results_close(one);
+    ls_results_close(two);
     ls_spec_free(spec);
 }
 
@@ -456,5 +525,6 @@ static void test_out_of_memory(void)
 LS_SUITE(results, {"runs come back exactly", test_round_trip}, {"runs without metrics", test_run_without_metrics},
          {"refusals", test_refusals}, {"damaged file", test_damaged}, {"edited lists", test_edited},
          {"hash sees content only", test_hash}, {"hash and backends", test_hash_backend}, {"merge", test_merge},
+         {"merge refuses contradictions", test_contradictions},
          {"load, plotting table", test_load_and_tidy}, {"comparison", test_compare},
          {"out of memory", test_out_of_memory})

@@ -170,7 +170,23 @@ typedef struct setup {
     const world *world;
     const char *version;
     uint32_t jobs, shard_index, shard_count;
+    struct gaps *gaps; /* not NULL: nothing is run, what is missing goes here */
 } setup;
+
+typedef struct gaps {
+    uint32_t count;
+    uint64_t runs;
+    ls_runner_gap last;
+} gaps;
+
+static ls_result take_gap(void *context, const ls_runner_gap *gap)
+{
+    gaps *g = context;
+    g->count++;
+    g->runs += gap->last - gap->first + 1;
+    g->last = *gap;
+    return LS_OK;
+}
 
 static outcome run(setup s)
 {
@@ -192,7 +208,8 @@ static outcome run(setup s)
                                .shard_count = s.shard_count > 0 ? s.shard_count : 1,
                                .note = note,
                                .note_context = &out.notes};
-    ls_result result = ls_runner_run(&config, &out.report, &error);
+    ls_result result = s.gaps == NULL ? ls_runner_run(&config, &out.report, &error)
+                                      : ls_runner_missing(&config, take_gap, s.gaps, &out.report, &error);
     CU_ASSERT_EQUAL(result, LS_OK);
     if (result != LS_OK) printf("%s\n", error.text);
     CU_ASSERT_EQUAL(ls_results_hash(results, out.hash, &error), LS_OK);
@@ -269,6 +286,31 @@ static void test_shards(void)
     ls_results_close(results);
 }
 
+/* The spec has 6 points with at least 3 replications each. */
+static void test_missing(void)
+{
+    gaps none = {0}, odd = {0}, crashed = {0}, foreign = {0};
+    run((setup){.database = "part.db", .shard_index = 0, .shard_count = 2});
+    outcome part = run((setup){.database = "part.db", .gaps = &odd});
+    CU_ASSERT_EQUAL(odd.count, 3);
+    CU_ASSERT_EQUAL(odd.runs, 9);
+    CU_ASSERT(odd.last.point == 5 && odd.last.first == 0 && odd.last.last == 2);
+    outcome whole = run((setup){.database = "part.db"});
+    outcome checked = run((setup){.database = "part.db", .gaps = &none});
+    CU_ASSERT_EQUAL(none.count, 0);
+    CU_ASSERT_EQUAL(checked.report.required, replications_by_hand());
+    CU_ASSERT_EQUAL(checked.report.reused, replications_by_hand());
+    CU_ASSERT_EQUAL(part.report.reused + whole.report.ran, replications_by_hand());
+    CU_ASSERT_STRING_EQUAL(checked.hash, whole.hash); /* looking changes nothing */
+    run((setup){.database = "part.db", .version = "2", .gaps = &foreign});
+    CU_ASSERT_EQUAL(foreign.runs, 18); /* another program has run nothing yet */
+    /* A crashed run is missing, and it alone. */
+    const world crashing = {.crash_point = 2, .fail_point = -1, .interrupt_point = -1};
+    run((setup){.database = "hole.db", .world = &crashing});
+    run((setup){.database = "hole.db", .gaps = &crashed});
+    CU_ASSERT(crashed.count == 1 && crashed.last.point == 1 && crashed.last.first == 1 && crashed.last.last == 1);
+}
+
 static void test_crash(void)
 {
     const world crashing = {.crash_point = 2, .fail_point = -1, .interrupt_point = -1};
@@ -324,5 +366,6 @@ static void test_interruption(void)
 LS_SUITE(runner, {"schedule: fixed number", test_fixed_number}, {"schedule: a guess is dropped", test_guess_is_void},
          {"schedule: first sufficient prefix", test_stops_at_first_prefix},
          {"schedule: edges of the rule", test_rule_edges}, {"same content for any -j", test_same_content},
-         {"resume", test_resume}, {"shards", test_shards}, {"crash", test_crash}, {"failure", test_failure},
+         {"resume", test_resume}, {"shards", test_shards},
+         {"missing", test_missing}, {"crash", test_crash}, {"failure", test_failure},
          {"interruption", test_interruption})

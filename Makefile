@@ -119,7 +119,7 @@ paper: ## set up, build, run the experiments if need be and typeset paper/paper.
 	done; if grep -E 'undefined|^Overfull' paper.log >&2; then echo "paper: the lines above must be mended" >&2; exit 1; fi
 	@echo "paper: $(PAPER)/paper.pdf"
 
-check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server, a real Slurm
+check: ## set up, build, run every test: gcc, clang, sanitizers, fuzzers, a real S3 server
 	@./setup.sh check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(MAKE) --no-print-directory -j$(JOBS) all CC=clang BUILD=build/clang

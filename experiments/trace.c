@@ -24,11 +24,11 @@ typedef enum event_kind {
 } event_kind;
 
 /* The first are those of ls_attempt_outcome. */
-enum { OUTCOME_NONE = 0, OUTCOME_FENCED = LS_ATTEMPT_PROVED + 1, OUTCOME_CRASHED, OUTCOME_IN_FLIGHT, OUTCOME_CALLED_OFF };
+enum { OUTCOME_NONE = 0, OUTCOME_FENCED = LS_ATTEMPT_HELPED + 1, OUTCOME_CRASHED, OUTCOME_IN_FLIGHT, OUTCOME_CALLED_OFF };
 
 static const char *const outcome_names[] = {
     [OUTCOME_NONE] = "", [LS_ATTEMPT_WON] = "won", [LS_ATTEMPT_LOST] = "lost", [LS_ATTEMPT_THROTTLED] = "throttled",
-    [LS_ATTEMPT_ABORTED] = "aborted", [LS_ATTEMPT_PROVED] = "proved", [OUTCOME_FENCED] = "fenced", [OUTCOME_CRASHED] = "crashed",
+    [LS_ATTEMPT_ABORTED] = "aborted", [LS_ATTEMPT_PROVED] = "proved", [LS_ATTEMPT_HELPED] = "called off", [OUTCOME_FENCED] = "fenced", [OUTCOME_CRASHED] = "crashed",
     [OUTCOME_IN_FLIGHT] = "in flight", [OUTCOME_CALLED_OFF] = "called off"}; /* by the policy after its look */
 
 static const char *const change_names[] = {

@@ -44,6 +44,7 @@ enum {
 typedef struct deferred {
     uint32_t kind; /* of timer; 0: a reply */
     ls_store_reply reply;
+    ls_key *listing; /* owned: the keys of a list that was answered, their sizes and ages behind them; NULL: none */
 } deferred;
 
 typedef struct member {
@@ -304,6 +305,7 @@ static void clear_life(member *m)
 {
     for (uint32_t i = 0; i < m->waiting_count; i++) {
         if (m->waiting[i].kind == 0) ls_manifest_release(m->waiting[i].reply.manifest);
+        ls_free(m->waiting[i].listing);
     }
     ls_free(m->waiting);
     m->waiting = NULL;
@@ -1036,6 +1038,23 @@ static ls_result pause_producer(ls_world *w, uint32_t producer, int64_t now_ns)
     return set_timer(w, now_ns + ls_nanoseconds(faults->takeover_s), TIMER_TAKEOVER, client);
 }
 
+/* What a reply lists is the store's only until it has been handed on: a machine that sleeps gets a copy. */
+static ls_result keep_listing(deferred *d)
+{
+    ls_store_reply *reply = &d->reply;
+    if (reply->list_keys == NULL || reply->list_count == 0) return LS_OK;
+    size_t count = (size_t)reply->list_count;
+    d->listing = ls_allocate_array(count, sizeof(ls_key) + sizeof(uint64_t) + sizeof(int64_t));
+    if (d->listing == NULL) return LS_ERROR_MEMORY;
+    uint64_t *bytes = (uint64_t *)(d->listing + count);
+    int64_t *ages_ns = (int64_t *)(bytes + count);
+    memcpy(d->listing, reply->list_keys, count * sizeof *d->listing);
+    reply->list_keys = d->listing;
+    if (reply->list_bytes != NULL) reply->list_bytes = memcpy(bytes, reply->list_bytes, count * sizeof *bytes);
+    if (reply->list_ages_ns != NULL) reply->list_ages_ns = memcpy(ages_ns, reply->list_ages_ns, count * sizeof *ages_ns);
+    return LS_OK;
+}
+
 static ls_result defer(member *m, uint32_t kind, const ls_store_reply *reply)
 {
     if (m->waiting_count == m->waiting_capacity) {
@@ -1046,8 +1065,9 @@ static ls_result defer(member *m, uint32_t kind, const ls_store_reply *reply)
         m->waiting_capacity = capacity;
     }
     m->waiting[m->waiting_count++] = (deferred){.kind = kind};
-    if (reply != NULL) m->waiting[m->waiting_count - 1].reply = *reply;
-    return LS_OK;
+    if (reply == NULL) return LS_OK;
+    m->waiting[m->waiting_count - 1].reply = *reply;
+    return keep_listing(&m->waiting[m->waiting_count - 1]);
 }
 
 /* The pause is over: everything that came meanwhile is handled in its order. The machine may end on the way. */
@@ -1069,6 +1089,7 @@ static ls_result resume(ls_world *w, uint32_t client, int64_t now_ns)
         } else if (waiting[i].kind == 0) {
             ls_manifest_release(waiting[i].reply.manifest);
         }
+        ls_free(waiting[i].listing);
     }
     ls_free(waiting);
     return result;

@@ -92,12 +92,11 @@ typedef struct traced {
     cJSON *root;
     const cJSON *events;
     ls_trace_counts counts;
-    bool reclaims; /* deleted names can be won late, and then mean nothing (PROTOCOL.md, section 6) */
 } traced;
 
 static traced trace_part(const ls_scenario *s, double from_s, double to_s, uint32_t most)
 {
-    traced t = {.ran = LS_OK, .reclaims = s->reclaim.count > 0};
+    traced t = {.ran = LS_OK};
     ls_trace *trace = ls_trace_new(ls_nanoseconds(from_s), to_s > 0 ? ls_nanoseconds(to_s) : LS_NEVER_NS, most);
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
     ls_simulation_watcher watcher;
@@ -249,8 +248,10 @@ static void check_puts(const traced *t)
         bool took_effect = cJSON_GetObjectItem(a, "effect_us") != NULL;
         int version = cJSON_GetObjectItem(a, "version")->valueint;
         wrong += (strcmp(outcome, "won") == 0 || strcmp(outcome, "proved") == 0) && !took_effect;
-        wrong += strcmp(outcome, "lost") == 0 && took_effect && !t->reclaims;
-        wrong += took_effect && created[version] && !t->reclaims;
+        /* A join in doubt that another life's join has replaced in the row cannot be told from one that never landed. */
+        bool replaced = cJSON_GetObjectItem(a, "batches")->valueint == 0 && cJSON_IsTrue(cJSON_GetObjectItem(a, "ambiguous"));
+        wrong += strcmp(outcome, "lost") == 0 && took_effect && !replaced;
+        wrong += took_effect && created[version];
         created[version] = created[version] || took_effect;
     }
     CU_ASSERT_EQUAL(wrong, 0);
@@ -373,19 +374,21 @@ static void test_mishaps(void)
     drop(&t);
 }
 
-/* Random worlds with all faults, reclaimers among them; without helping, where a put is sometimes reported as lost that took effect and was
-   never reported as proved (seen at seeds 1 to 40; the promises hold, the reports do not: docs/trace.md). */
+/* Random worlds with all faults, reclaimers and helpers among them. */
 static void test_random_worlds(void)
 {
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    uint32_t with_puts = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
         ls_scenario s;
         ls_error error;
         CU_ASSERT_EQUAL_FATAL(ls_fuzz_draw(seed, &s, &error), LS_OK);
-        if (s.world != LS_WORLD_COMMIT || s.protocol.help) continue;
+        if (s.world != LS_WORLD_COMMIT ) continue;
         traced t = check(&s);
-        CU_ASSERT(t.counts.puts > 0);
+        CU_ASSERT(t.counts.puts > 0 || seed > 40);
+        with_puts += t.counts.puts > 0;
         drop(&t);
     }
+    CU_ASSERT(with_puts >= 190);
 }
 
 /* Arrivals "open" use one machine after another on a track. */

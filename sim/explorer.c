@@ -280,6 +280,26 @@ static void add_search(hash *h, const ls_search *search)
     add(h, search->asks_floor);
 }
 
+/* What every description of a producer needs: where it stands, and its batches. */
+static void add_ring(hash *h, const ls_producer *p)
+{
+    add(h, p->first_sequence);
+    add(h, p->source_begin);
+    add(h, p->epoch);
+    add(h, p->slot);
+    add(h, p->ring_count);
+    add(h, p->ready_count);
+    add(h, p->uploads_started);
+    add(h, p->uploads_to_repeat);
+    add(h, (uint64_t)p->joined | (uint64_t)p->stopping << 1 | (uint64_t)p->settling << 2 | (uint64_t)p->confirms_put << 3);
+    for (uint32_t i = 0; i < p->ring_count; i++) {
+        const ls_batch *batch = &p->batches[(p->first_sequence + i) & (p->ring_capacity - 1)];
+        add(h, batch->source_end);
+        add(h, batch->size_bytes);
+        add(h, batch->state);
+    }
+}
+
 static void add_producer(hash *h, const ls_producer *p)
 {
     add(h, p->producer);
@@ -289,17 +309,9 @@ static void add_producer(hash *h, const ls_producer *p)
     if (p->phase == LS_PRODUCER_STOPPED) return; /* it says and does nothing any more */
     add_manifest(h, p->known);
     add_manifest(h, p->attempt);
-    add(h, p->first_sequence);
-    add(h, p->source_begin);
     add(h, p->attempt_number);
     add(h, p->doubtful_version);
     if (p->phase == LS_PRODUCER_FINDING || p->phase == LS_PRODUCER_READING) add_search(h, &p->search);
-    add(h, p->epoch);
-    add(h, p->slot);
-    add(h, p->ring_count);
-    add(h, p->ready_count);
-    add(h, p->uploads_started);
-    add(h, p->uploads_to_repeat);
     add(h, p->attempt_batches);
     add(h, p->settled_attempt == p->attempt_number);
     add(h, p->help_slot);
@@ -308,14 +320,7 @@ static void add_producer(hash *h, const ls_producer *p)
         add(h, (uint64_t)p->helped_count << 32 | p->helps_left);
         for (uint32_t i = 0; i < p->helped_count; i++) add(h, p->help->entry[i].producer << 32 ^ p->help->entry[i].source_end);
     }
-    add(h, (uint64_t)p->joined | (uint64_t)p->stopping << 1 | (uint64_t)p->settling << 2 |
-               (uint64_t)p->confirms_put << 3);
-    for (uint32_t i = 0; i < p->ring_count; i++) {
-        const ls_batch *batch = &p->batches[(p->first_sequence + i) & (p->ring_capacity - 1)];
-        add(h, batch->source_end);
-        add(h, batch->size_bytes);
-        add(h, batch->state);
-    }
+    add_ring(h, p);
 }
 
 static void add_consumer(hash *h, const ls_consumer *c)
@@ -338,11 +343,13 @@ static void add_consumer(hash *h, const ls_consumer *c)
 
 /* --- the shorter description of a state (config.reduced): see "What is forgotten" above ------------------------------- */
 
-/* Whether `w` is described in the short way: machines then read the newest version whole and nothing else, and every version that
- * there is belongs to the history. */
+/* Whether `w` is described in the short way: machines then read the newest version whole and nothing else, nobody holds what was listed of
+ * another's uploads, and every version that there is belongs to the history. */
 static bool forgets(const world *w)
 {
-    if (!w->config->reduced || w->config->layout != LS_LAYOUT_FULL || w->config->discovery != LS_DISCOVERY_LIST) return false;
+    const ls_explorer_config *config = w->config;
+    if (!config->reduced || config->help_others) return false;
+    if (config->layout != LS_LAYOUT_FULL || config->discovery != LS_DISCOVERY_LIST) return false;
     for (uint32_t i = 0; i < w->version_count; i++) {
         if (w->after[i]) return false;
     }
@@ -499,21 +506,7 @@ static void add_producer_short(hash *h, const world *w, const ls_producer *p)
     if (p->phase == LS_PRODUCER_FINDING && !is_stale) add_search_placed(h, w, &p->search);
     if (p->phase == LS_PRODUCER_READING) add_reading(h, w, p->search.candidate);
     add_doubt(h, w, p);
-    add(h, p->first_sequence);
-    add(h, p->source_begin);
-    add(h, p->epoch);
-    add(h, p->slot);
-    add(h, p->ring_count);
-    add(h, p->ready_count);
-    add(h, p->uploads_started);
-    add(h, p->uploads_to_repeat);
-    add(h, (uint64_t)p->joined | (uint64_t)p->stopping << 1 | (uint64_t)p->settling << 2 | (uint64_t)p->confirms_put << 3);
-    for (uint32_t i = 0; i < p->ring_count; i++) {
-        const ls_batch *batch = &p->batches[(p->first_sequence + i) & (p->ring_capacity - 1)];
-        add(h, batch->source_end);
-        add(h, batch->size_bytes);
-        add(h, batch->state);
-    }
+    add_ring(h, p);
 }
 
 static void add_consumer_short(hash *h, const world *w, const ls_consumer *c)

@@ -73,6 +73,42 @@ ls_run_result ls_test_simulate(const ls_scenario *scenario, uint64_t seed, uint6
     return result;
 }
 
+/* Tries at once, whatever happened: no pause of a policy's own in the sums. */
+static void decide_at_once(const void *parameters, void *state, ls_random *random, const ls_commit_view *view,
+                           ls_commit_decision *decision)
+{
+    (void)parameters;
+    (void)state;
+    (void)random;
+    decision->try_at_ns = view->pending_batches > 0 ? view->now_ns : LS_NEVER_NS;
+}
+
+static const ls_policy at_once = {.name = "at-once", .rule = "try at once", .source = "tests", .decide = decide_at_once};
+
+ls_scenario ls_test_small_world(void)
+{
+    ls_scenario s = ls_test_scenario("ideal", "immediate");
+    s.policy = (ls_policy_instance){.policy = &at_once};
+    s.store.list = s.store.get = s.store.head = ls_test_constant(0.01);
+    s.store.conditional_won = s.store.conditional_lost = ls_test_constant(0.1);
+    s.store.put = ls_test_constant(0.05);
+    s.store.conditional_effect_share = 1;
+    s.store.put_effect_share = 1;
+    s.producers.count = 1;
+    s.producers.start_spread_s = 0;
+    s.batches.law = LS_ARRIVAL_ONCE;
+    s.batches.bytes = 4096;
+    s.upload.instantaneous = true;
+    s.warm_up_s = 0;
+    s.duration_s = 10;
+    s.drain_s = 1000;
+    s.check_everything = true;
+    s.faults.timeout_s = 0.5;
+    s.faults.refusal_s = 0.02;
+    s.faults.restart_s = 1;
+    return s;
+}
+
 ls_law ls_test_constant(double value_s)
 {
     return (ls_law){.law = LS_LAW_CONSTANT, .scale_s = value_s, .tail_shape = 2, .draws = 1};

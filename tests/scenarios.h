@@ -17,6 +17,10 @@ ls_scenario ls_test_scenario(const char *store, const char *policy);
  * starts. */
 ls_scenario ls_test_theory_scenario(const char *policy, ls_law window);
 
+/* One producer with one batch that tries at once, whatever happened, on a store whose times can be added by hand: list, get 10 ms, put of
+ * data 50 ms, put of a version 100 ms with its effect at the end; time-outs after 0.5 s, refusals after 20 ms, restarts after 1 s. Faults are off. */
+ls_scenario ls_test_small_world(void);
+
 /* Replaces the policy, or sets one parameter of it. */
 void ls_test_set_policy(ls_scenario *scenario, const char *policy);
 void ls_test_set_parameter(ls_scenario *scenario, const char *parameter, double value);

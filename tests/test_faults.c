@@ -12,46 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Tries at once, whatever happened: no pause of a policy's own in the sums. */
-static void decide_at_once(const void *parameters, void *state, ls_random *random, const ls_commit_view *view,
-                           ls_commit_decision *decision)
-{
-    (void)parameters;
-    (void)state;
-    (void)random;
-    decision->try_at_ns = view->pending_batches > 0 ? view->now_ns : LS_NEVER_NS;
-}
-
-static const ls_policy at_once = {.name = "at-once", .rule = "try at once", .source = "this test", .decide = decide_at_once};
-
-static ls_scenario small_world(void)
-{
-    ls_scenario s = ls_test_scenario("ideal", "immediate");
-    s.policy = (ls_policy_instance){.policy = &at_once};
-    s.store.list = s.store.get = s.store.head = ls_test_constant(0.01);
-    s.store.conditional_won = s.store.conditional_lost = ls_test_constant(0.1);
-    s.store.put = ls_test_constant(0.05);
-    s.store.conditional_effect_share = 1;
-    s.store.put_effect_share = 1;
-    s.producers.count = 1;
-    s.producers.start_spread_s = 0;
-    s.batches.law = LS_ARRIVAL_ONCE;
-    s.batches.bytes = 4096;
-    s.upload.instantaneous = true;
-    s.warm_up_s = 0;
-    s.duration_s = 10;
-    s.drain_s = 1000;
-    s.check_everything = true;
-    s.faults.timeout_s = 0.5;
-    s.faults.refusal_s = 0.02;
-    s.faults.restart_s = 1;
-    return s;
-}
-
 /* A fault drawn with certainty, but for requests sent while the first put is. */
 static ls_scenario strike_first_put(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.faults.window_start_s = 0.005;
     s.faults.window_length_s = 0.02;
     return s;
@@ -74,7 +38,7 @@ static void expect(const ls_scenario *s, double delay_s, double ambiguous, doubl
 
 static void test_nothing_wrong(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     expect(&s, 0.11, 0, 1);
 }
 
@@ -118,7 +82,7 @@ static void test_conflict(void)
 
 static void test_brown_out(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.faults.slow_length_s = 5;
     s.faults.slow_factor = 3;
     expect(&s, 0.33, 0, 1);
@@ -128,7 +92,7 @@ static void test_brown_out(void)
 
 static void test_storm(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.faults.throttle_storm_length_s = 0.5;
     ls_run_result r = ls_test_simulate(&s, 1, 0);
     CU_ASSERT(of(&r, LS_METRIC_THROTTLED_SHARE) > 0);
@@ -140,7 +104,7 @@ static void test_storm(void)
 /* Producer 1 is cut off for a second; producer 0 commits alone, as if nobody else were there. */
 static void test_cut(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.producers.count = 2;
     s.faults.cut_client = 1;
     s.faults.cut_length_s = 1;
@@ -173,13 +137,13 @@ static void expect_crash(ls_scenario s, ls_crash_point point, double recovery_s,
 static void test_crash_points(void)
 {
     double first = RECOVERY_FROM_1_S, second = RECOVERY_FROM_2_S;
-    expect_crash(small_world(), LS_CRASH_BEFORE_PUT, first, 0, 0.01 + first + 0.11 - 0.5);
-    expect_crash(small_world(), LS_CRASH_AFTER_PUT_SENT, second, 1, 0.01 + second - 0.5); /* it lands without us */
-    expect_crash(small_world(), LS_CRASH_AFTER_PUT_EFFECT, second, 1, 0.11 + second - 0.5);
-    ls_scenario uploads = small_world();
+    expect_crash(ls_test_small_world(), LS_CRASH_BEFORE_PUT, first, 0, 0.01 + first + 0.11 - 0.5);
+    expect_crash(ls_test_small_world(), LS_CRASH_AFTER_PUT_SENT, second, 1, 0.01 + second - 0.5); /* it lands without us */
+    expect_crash(ls_test_small_world(), LS_CRASH_AFTER_PUT_EFFECT, second, 1, 0.11 + second - 0.5);
+    ls_scenario uploads = ls_test_small_world();
     uploads.upload.instantaneous = false;
     expect_crash(uploads, LS_CRASH_AFTER_UPLOAD, first, 0, 0.05 + first + 0.05 + 0.11 - 0.5);
-    ls_scenario joins = small_world();
+    ls_scenario joins = ls_test_small_world();
     joins.producers.established = false;
     joins.manifest.initial_entries = 1;
     joins.duration_s = 0.5;
@@ -192,7 +156,7 @@ static void test_crash_points(void)
 
 static void test_crash_at_a_time(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.producers.count = 4;
     s.batches.law = LS_ARRIVAL_CLOSED;
     s.faults.crash_at_s = 3;
@@ -206,7 +170,7 @@ static void test_crash_at_a_time(void)
  * back with the batch still in hand, loses its put, reads, and finds itself fenced. */
 static void test_zombie(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.faults.pause_at_s = 0.005;
     s.faults.pause_s = 3;
     s.faults.takeover_s = 1;
@@ -221,7 +185,7 @@ static void test_zombie(void)
 /* Paused with its put in flight: it lands; the successor finds it in the row. The zombie hears of it late, and counts nothing. */
 static void test_zombie_that_had_won(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.faults.pause_at_s = 0.02;
     s.faults.pause_s = 3;
     s.faults.takeover_s = 1;
@@ -235,7 +199,7 @@ static void test_zombie_that_had_won(void)
 /* Nobody takes over: the answer waits until the pause is over, and no harm is done. */
 static void test_pause(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.faults.pause_at_s = 0.02;
     s.faults.pause_s = 3;
     expect(&s, 3.02, 0, 1);
@@ -243,7 +207,7 @@ static void test_pause(void)
 
 static ls_scenario stormy_world(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.producers.count = 6;
     s.producers.established = false;
     s.batches.law = LS_ARRIVAL_POISSON;
@@ -314,23 +278,23 @@ static void expect_refused(const ls_scenario *s, const char *part)
 
 static void test_contradictions(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     s.faults.crash_share = 0.5;
     expect_refused(&s, "crash_point");
-    s = small_world();
+    s = ls_test_small_world();
     s.faults.pause_at_s = 1;
     expect_refused(&s, "pause_s");
-    s = small_world();
+    s = ls_test_small_world();
     ls_test_set_policy(&s, "oracle");
     s.faults.crash_at_s = 1;
     expect_refused(&s, "oracle");
     ls_error error = {""};
     ls_run_result ignored;
-    s = small_world();
+    s = ls_test_small_world();
     s.faults.cut_length_s = 1;
     CU_ASSERT_EQUAL(ls_run_real(&s, "memory", 1, 0, &ignored, &error), LS_ERROR_INVALID);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "faults"));
-    s = small_world();
+    s = ls_test_small_world();
     CU_ASSERT_FALSE(ls_faults_any(&s.faults));
     s.batches.law = LS_ARRIVAL_OPEN;
     expect_refused(&s, "drain_s");
@@ -347,7 +311,7 @@ static ls_result spoil_tags(void *context, uint32_t producer, ls_store_request *
 
 static void test_no_progress_is_told(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     ls_simulation_watcher watcher = {.request = spoil_tags};
     ls_run_result result;
     ls_error error = {""};

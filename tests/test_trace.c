@@ -16,41 +16,6 @@
 
 #define BYTES_MAX (64u << 20)
 
-static void decide_at_once(const void *parameters, void *state, ls_random *random, const ls_commit_view *view,
-                           ls_commit_decision *decision)
-{
-    (void)parameters;
-    (void)state;
-    (void)random;
-    decision->try_at_ns = view->pending_batches > 0 ? view->now_ns : LS_NEVER_NS;
-}
-
-static const ls_policy at_once = {.name = "at-once", .rule = "try at once", .source = "this test", .decide = decide_at_once};
-
-static ls_scenario small_world(void)
-{
-    ls_scenario s = ls_test_scenario("ideal", "immediate");
-    s.policy = (ls_policy_instance){.policy = &at_once};
-    s.store.list = s.store.get = s.store.head = ls_test_constant(0.01);
-    s.store.conditional_won = s.store.conditional_lost = ls_test_constant(0.1);
-    s.store.put = ls_test_constant(0.05);
-    s.store.conditional_effect_share = 1;
-    s.store.put_effect_share = 1;
-    s.producers.count = 1;
-    s.producers.start_spread_s = 0;
-    s.batches.law = LS_ARRIVAL_ONCE;
-    s.batches.bytes = 4096;
-    s.upload.instantaneous = true;
-    s.warm_up_s = 0;
-    s.duration_s = 10;
-    s.drain_s = 1000;
-    s.check_everything = true;
-    s.faults.timeout_s = 0.5;
-    s.faults.refusal_s = 0.02;
-    s.faults.restart_s = 1;
-    return s;
-}
-
 /* Twelve producers that contend, on a store with spread latencies. */
 static ls_scenario crowd(const char *policy)
 {
@@ -285,7 +250,7 @@ static traced check(const ls_scenario *s)
 
 static void test_small_world(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     traced t = check(&s);
     const cJSON *attempt = nth(&t, "attempt", 0), *list = nth(&t, "list", 0), *put = nth(&t, "put", 0), *published = nth(&t, "published", 0);
     CU_ASSERT_EQUAL_FATAL(t.counts.attempts, 1);
@@ -313,7 +278,7 @@ static void strike_first_put(ls_scenario *s)
 /* The reply is lost at 0.11, given up at 0.51; list and get find the own row. */
 static void test_lost_reply(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     strike_first_put(&s);
     s.faults.lost_reply_share = 1;
     traced t = check(&s);
@@ -332,7 +297,7 @@ static void test_lost_reply(void)
  * at 0.523; the next attempt's list sees it, and its report revises the first. */
 static void test_proved(void)
 {
-    ls_scenario s = small_world();
+    ls_scenario s = ls_test_small_world();
     strike_first_put(&s);
     s.store.conditional_won = ls_test_constant(0.005);
     s.faults.linger_share = 1;

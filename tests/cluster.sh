@@ -150,7 +150,7 @@ refusals() {
 }
 
 for program in parallel sqlite3 pgrep; do
-  type -P "$program" > /dev/null || fail "$program is not installed; run './setup.sh check'"
+  type -P "$program" > /dev/null || fail "$program is not installed; run './setup.sh cluster'"
 done
 size_spec
 "$LAKESTREAM" run "$spec" -o "$place/whole.db"

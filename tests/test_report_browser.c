@@ -100,7 +100,7 @@ static void test_browser(void)
 {
     char path[300], url[400], tested[420], profile[300];
     if (!ls_browser_installed()) {
-        printf("(no chromium here: not tested; ./setup.sh check installs it) ");
+        CU_FAIL("a browser is needed; './setup.sh check' installs chromium");
         return;
     }
     snprintf(path, sizeof path, "%s", ls_test_path("browser.html"));

@@ -19,22 +19,17 @@ secret=lakestreamsecret
 bucket=lakestream
 stamp=made-by-rgw.sh
 
-fail() { printf 'rgw.sh: %s\n' "$*" >&2; exit "${status:-1}"; }
-usage() { awk 'NR > 1 && /^#/ { sub(/^# ?/, ""); print; next } NR > 1 { exit }' "$0" >&2; exit 2; }
+# shellcheck source=tests/servers/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 need_packages() {
-  local program absent=()
-  for program in ceph ceph-mon ceph-osd monmaptool radosgw radosgw-admin curl openssl; do
-    type -P "$program" > /dev/null || absent+=("$program")
-  done
-  ((${#absent[@]} == 0)) && return
-  status=3 fail "not installed: ${absent[*]}. Run './setup.sh check', or as root:" \
-    "apt-get install --no-install-recommends radosgw ceph-mon ceph-osd curl openssl"
+  need_programs check "radosgw ceph-mon ceph-osd curl openssl" \
+    ceph ceph-mon ceph-osd monmaptool radosgw radosgw-admin curl openssl
 }
 
 # Process ids of this folder's daemons. They are told from others by their configuration file, which stands in their
 # command line; files with process ids are of no use after a crash.
-daemons() {
+processes() {
   local entry
   for entry in /proc/[0-9]*; do
     [[ -r $entry/cmdline ]] || continue
@@ -45,26 +40,6 @@ daemons() {
     if tr '\0' '\n' 2> /dev/null < "$entry/cmdline" | grep -qxF -- "$folder/ceph.conf"; then echo "${entry#/proc/}"; fi
   done
 }
-
-# SIGKILL: there is nothing to save, and a polite end makes each wait for the others.
-kill_daemons() {
-  local left tries=0
-  while left=$(daemons) && [[ -n $left ]]; do
-    ((tries++ < 100)) || fail "these processes do not end: $left"
-    # shellcheck disable=SC2086
-    kill -9 $left 2> /dev/null || true
-    sleep 0.05
-  done
-}
-
-clear_folder() {
-  [[ -e $folder ]] || return 0
-  [[ -f $folder/$stamp ]] || fail "$folder is not a folder of this script's; not touched"
-  kill_daemons
-  rm -rf -- "$folder"
-}
-
-listening() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 
 # The reasons behind the unusual settings:
 #   no cephx        keys between daemons would only cost start-up time; without them the wire mode must be crc
@@ -188,7 +163,7 @@ start() {
   set -e
   if ((outcome != 0)); then
     tail -n 12 "$folder/start.log" "$folder"/{mon.m,osd.0,client.rgw}.log >&2 2> /dev/null || true
-    kill_daemons
+    kill_processes
     fail "the server did not come up (status $outcome); its logs are in $folder"
   fi
   printf '%s\n' "endpoint=http://127.0.0.1:$port" "tls_endpoint=https://127.0.0.1:$((port + 2))" \

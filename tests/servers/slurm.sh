@@ -14,22 +14,14 @@
 set -euo pipefail
 
 stamp=made-by-slurm.sh
-packages="slurmctld slurmd slurm-client munge"
-
-fail() { printf 'slurm.sh: %s\n' "$*" >&2; exit "${status:-1}"; }
-usage() { awk 'NR > 1 && /^#/ { sub(/^# ?/, ""); print; next } NR > 1 { exit }' "$0" >&2; exit 2; }
+# shellcheck source=tests/servers/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 # The daemons are in sbin, which need not be in an ordinary user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 
 need_packages() {
-  local program absent=()
-  for program in slurmctld slurmd sbatch scontrol sinfo munged; do
-    type -P "$program" > /dev/null || absent+=("$program")
-  done
-  ((${#absent[@]} == 0)) && return
-  status=3 fail "not installed: ${absent[*]}. Run './setup.sh check', or as root:" \
-    "apt-get install --no-install-recommends $packages"
+  need_programs cluster "slurmctld slurmd slurm-client munge" slurmctld slurmd sbatch scontrol sinfo munged
 }
 
 # This folder's daemons and everything they started, jobs included: the daemons are told by the configuration or socket in their
@@ -51,25 +43,6 @@ processes() {
     esac
   done
 }
-
-kill_processes() {
-  local left tries=0
-  while left=$(processes) && [[ -n $left ]]; do
-    ((tries++ < 100)) || fail "these processes do not end: $left"
-    # shellcheck disable=SC2086
-    kill -9 $left 2> /dev/null || true
-    sleep 0.05
-  done
-}
-
-clear_folder() {
-  [[ -e $folder ]] || return 0
-  [[ -f $folder/$stamp ]] || fail "$folder is not a folder of this script's; not touched"
-  kill_processes
-  rm -rf -- "$folder"
-}
-
-listening() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 
 # The reasons behind the unusual settings:
 #   proctrack, task     no cgroups, which a container may not hand on

@@ -23,6 +23,18 @@ void ls_suite_register(const char *name, const ls_test *tests);
         ls_suite_register(#name, tests);                                         \
     }
 
+/* Whether a sanitizer is built in: memory is counted otherwise, and a client's processor time becomes part of what a clock measures. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LS_TEST_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LS_TEST_SANITIZED true
+#endif
+#endif
+#ifndef LS_TEST_SANITIZED
+#define LS_TEST_SANITIZED false
+#endif
+
 /* A file in the temporary folder of this test run, removed at its end; valid until the next eight calls. */
 const char *ls_test_path(const char *name);
 

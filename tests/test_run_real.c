@@ -65,7 +65,8 @@ static void test_one_producer_commit_for_commit(void)
 }
 
 /* One run of six seconds publishes a rate that spreads by 3 % (40 simulated ones; of three seconds, by 6 %): the expectation is the mean of
- * many simulated runs, so that only the real one's own spread is left, and 10 % are three and a half times that. */
+ * many simulated runs, so that only the real one's own spread is left, and 10 % are three and a half times that. With a sanitizer the client's own work comes on
+ * top, which the simulator does not know: longer attempts, more conflicts (0.63 for 0.60 measured), 6 to 10 % fewer batches. */
 static void test_many_producers_in_their_statistics(void)
 {
     enum { RUNS = 20 };
@@ -83,7 +84,7 @@ static void test_many_producers_in_their_statistics(void)
         CU_ASSERT_EQUAL_FATAL(ls_simulate(&s, 3, replication, &simulated, &error), LS_OK);
         for (size_t i = 0; i < 3; i++) mean[i] += simulated.values[compared[i]] / RUNS;
     }
-    CU_ASSERT_DOUBLE_EQUAL(real.values[LS_METRIC_PUBLISHED_RATE], mean[0], 0.1 * mean[0]);
+    CU_ASSERT_DOUBLE_EQUAL(real.values[LS_METRIC_PUBLISHED_RATE], mean[0], (LS_TEST_SANITIZED ? 0.2 : 0.1) * mean[0]);
     CU_ASSERT_DOUBLE_EQUAL(real.values[LS_METRIC_CONFLICT_SHARE], mean[1], 0.12);
     CU_ASSERT(mean[1] > 0.3);
     CU_ASSERT_DOUBLE_EQUAL(real.values[LS_METRIC_BATCHES_PER_COMMIT], mean[2], 0.2 * mean[2]);
